@@ -69,6 +69,22 @@ fn unknown_keys_and_bad_values_are_refused_in_one_line() {
     assert!(complaint(&missing).contains("/nowhere/nudge.toml"));
 }
 
+#[test]
+fn wrong_arguments_are_refused_in_one_line() {
+    for (arguments, part) in [
+        (vec!["foo"], "'foo'"),
+        (vec!["token"], "--workspace <ID> --role <ROLE>"),
+        (vec!["serve", "--nope"], "'--nope'"),
+    ] {
+        let output = child::run(site!(), &arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let complaint = complaint(&output);
+        assert!(complaint.contains(part), "{arguments:?}: {complaint}");
+    }
+    let help = child::run(site!(), &["token", "--help"]);
+    assert!(help.status.success() && standard_output(&help).contains("--workspace"));
+}
+
 /// Whatever is wrong with a secret, what is said of it does not have it.
 #[test]
 fn complaints_repeat_no_secret() {

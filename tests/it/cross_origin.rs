@@ -83,7 +83,14 @@ async fn preflights_are_answered_for_what_any_app_allows(app: &mut TestApp) {
     let good = preflight(app, SHOP).await;
     assert_eq!((good.status, allowed(&good)), (200, SHOP));
     let headers = good.header("access-control-allow-headers");
-    for name in ["x-service-subject-token", "x-retry-count"] {
+    for name in [
+        "x-service-subject-token",
+        "x-retry-count",
+        // RudderStack's.
+        "anonymousid",
+        "sentat",
+        "rsa-retry-attempt",
+    ] {
         assert!(headers.contains(name), "{headers}");
     }
     assert_eq!(good.header("access-control-max-age"), "3600");

@@ -1,5 +1,7 @@
 //! Buttons that open surveys: offered for as long as the survey is active and its audience holds (contract 20).
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use tests::session::{instruction_ids, text};
 use tests::{Session, TestApp, on_both_backends};
@@ -16,6 +18,8 @@ on_both_backends!(
     a_button_opens_a_survey_as_often_as_it_is_pressed,
     a_button_that_is_there_once_goes_when_the_survey_is_complete,
     a_cursor_sees_a_button_when_it_comes,
+    a_button_that_comes_while_a_poll_waits_is_in_its_answer,
+    a_waiting_poll_sees_when_an_audience_holds,
     two_buttons_of_one_person_become_one,
     nothing_else_fires_a_button,
 );
@@ -209,6 +213,38 @@ async fn a_cursor_sees_a_button_when_it_comes(app: &mut TestApp) {
     set(app, survey, json!({"name": "Other"})).await;
     let (new, _) = next(Some(&cursor)).await;
     assert_eq!(new, 1);
+}
+
+/// The answer's cursor has the button behind it, so it must be in that answer.
+async fn a_button_that_comes_while_a_poll_waits_is_in_its_answer(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let first = app.poll(&ada, "").await.ok();
+    let waiting = format!("?wait=2&cursor={}", text(&first, "nextCursor"));
+    let (polled, survey) = tokio::join!(app.poll(&ada, &waiting), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        button(app, json!({})).await
+    });
+    let polled = polled.ok();
+    assert_eq!(polled["items"][0]["campaignId"], json!(survey), "{polled}");
+}
+
+async fn a_waiting_poll_sees_when_an_audience_holds(app: &mut TestApp) {
+    let filter =
+        json!({"property": "plan", "type": "string", "operator": "equals", "value": "pro"});
+    let audience = json!({"include": {"kind": "user_property", "filter": filter}});
+    let survey = button(app, json!({"audience": audience})).await;
+    let ada = app.session("ada").await;
+    let begun = Instant::now();
+    let (polled, ()) = tokio::join!(app.poll(&ada, "?wait=25"), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        save_property(app, &ada, "plan", json!("pro")).await;
+    });
+    let polled = polled.ok();
+    assert_eq!(polled["items"][0]["campaignId"], json!(survey), "{polled}");
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "it waited to its end"
+    );
 }
 
 async fn two_buttons_of_one_person_become_one(app: &mut TestApp) {

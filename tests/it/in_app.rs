@@ -24,7 +24,7 @@ fn message_with(parts: &Value) -> Value {
     body
 }
 
-async fn message(app: &TestApp, parts: Value) -> String {
+pub(crate) async fn message(app: &TestApp, parts: Value) -> String {
     let made = app.create_campaign(&message_with(&parts)).await;
     text(&made.data(201), "id")
 }

@@ -133,6 +133,15 @@ async fn fcm_answers_are_told_apart(app: &mut TestApp) {
         unregistered("unregistered")
     );
     assert!(targets(app, &session).await.is_empty());
+    // Without details.
+    let (session, target) = device(app, "cyd", &providers.fcm.token(4)).await;
+    let error = json!({"error": {"code": 404, "status": "UNREGISTERED"}});
+    providers.fcm.reply_next(Reply::json(404, &error));
+    assert_eq!(
+        send(app, &target, &message).await,
+        unregistered("unregistered")
+    );
+    assert!(targets(app, &session).await.is_empty());
     // A token that Google can't even read.
     let (session, target) = device(app, "bob", &providers.fcm.token(2)).await;
     let error = json!({"error": {"code": 400, "status": "INVALID_ARGUMENT", "details": [

@@ -8,6 +8,8 @@ use tests::campaigns::personalization;
 use tests::session::text;
 use tests::{Backend, Credential, Session, TestApp, on_both_backends, site};
 
+use crate::in_app::message;
+
 on_both_backends!(
     a_message_is_queued_and_its_key_answers_it_again,
     fifty_requests_with_one_key_are_one_message,
@@ -90,6 +92,7 @@ async fn fifty_requests_with_one_key_are_one_message(app: &mut TestApp) {
 async fn every_refusal_has_its_code(app: &mut TestApp) {
     let (_providers, _, campaign) = shop(app).await;
     let triggered = app.campaign(&json!({})).await;
+    let shown = message(app, json!({})).await;
     let draft = json!({"name": "n", "mode": "transactional", "variants": [{"title": "t"}]});
     let draft = text(&app.create_campaign(&draft).await.data(201), "id");
     let to_ada = |campaign: &str| json!({"campaignId": campaign, "anonymousId": "ada"});
@@ -97,6 +100,7 @@ async fn every_refusal_has_its_code(app: &mut TestApp) {
     for (body, status, code) in [
         (to_ada(&unknown), 404, "campaign_not_found"),
         (to_ada(&triggered), 409, "campaign_not_transactional"),
+        (to_ada(&shown), 409, "campaign_not_transactional"),
         (to_ada(&draft), 409, "campaign_not_active"),
         (
             json!({"campaignId": campaign}),

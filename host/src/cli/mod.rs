@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use nudge_http::issuer::Role;
 use nudge_platform::config::{self, Config};
@@ -143,7 +144,10 @@ impl ServerArguments {
 
 /// Runs the program: errors are one line on standard error and a status that is not zero.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misused(&error),
+    };
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -151,6 +155,23 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Says on one line what is wrong with the arguments. Help and versions have more lines: somebody asked for them.
+fn misused(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        error.exit();
+    }
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim);
+    let what: Vec<&str> = lines
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    let what = what.join(" ");
+    let what = what.trim_start_matches("error: ");
+    complain(&anyhow::anyhow!("{what}; `--help` says more"));
+    ExitCode::from(2)
 }
 
 #[expect(clippy::print_stderr, reason = "the command line's own output")]

@@ -275,7 +275,8 @@ fn outcome(answer: &Answer, now: Timestamp) -> PushOutcome {
             .into_iter()
             .any(|violation| violation.field.as_deref() == Some(field))
     };
-    match (answer.status.as_u16(), code) {
+    let status = refusal.error.status.as_deref();
+    match (answer.status.as_u16(), code.or(status)) {
         (_, Some("UNREGISTERED")) => PushOutcome::Unregistered { reason },
         (400, _) if blamed("message.token") => PushOutcome::Unregistered { reason },
         // About the token and the project, or about Apple's key at Google: not about the account.

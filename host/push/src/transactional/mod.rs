@@ -5,6 +5,7 @@ pub mod test_send;
 
 use nudge_apps::App;
 use nudge_campaigns::campaign::{Kind as CampaignKind, Status as CampaignStatus};
+use nudge_campaigns::in_app;
 use nudge_campaigns::push::personalization::Spec;
 use nudge_campaigns::push::{self, Campaign, Content, Mode};
 use nudge_campaigns::store as campaigns;
@@ -222,7 +223,13 @@ async fn full_cap(
 /// A campaign that backends may send.
 async fn campaign(tx: &mut Tx, app: &App, id: Uuid) -> Result<Campaign, Error> {
     let campaign = campaigns::find::<push::Content>(tx, app.id, id).await?;
-    let campaign = campaign.ok_or(Error::CampaignNotFound)?;
+    let Some(campaign) = campaign else {
+        let shown = campaigns::find::<in_app::Content>(tx, app.id, id).await?;
+        return Err(match shown {
+            Some(_) => Error::NotTransactional,
+            None => Error::CampaignNotFound,
+        });
+    };
     if campaign.content.mode != Mode::Transactional {
         return Err(Error::NotTransactional);
     }

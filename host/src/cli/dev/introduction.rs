@@ -53,7 +53,7 @@ pub(super) fn text(access: &Access, all: bool) -> String {
     let _ = write!(
         text,
         "\nSend a first event:\n\n\
-         curl {base_url}/v1/sdk/ingest -H 'Authorization: Bearer {server_key}' -H 'Content-Type: application/json' \\\n  \
+         curl {base_url}/v1/sdk/ingest -H 'Authorization: Bearer {server_key}' -H 'Content-Type: application/json' \
          -d '{{\"userId\": \"ada\", \"events\": [{{\"name\": \"cart_updated\", \"timestamp\": \"'$(date -u +%FT%TZ)'\", \
          \"properties\": {{\"total\": 42}}}}]}}'\n"
     );
@@ -62,7 +62,7 @@ pub(super) fn text(access: &Access, all: bool) -> String {
             text,
             "\nAnother key of the app:\n\n\
              curl {base_url}/v1/apps/{app_id}/keys -H 'Authorization: Bearer {admin_token}' \
-             -H 'Content-Type: application/json' \\\n  -d '{{\"kind\": \"write\", \"name\": \"Phone\"}}'\n"
+             -H 'Content-Type: application/json' -d '{{\"kind\": \"write\", \"name\": \"Phone\"}}'\n"
         );
     }
     text.push_str(

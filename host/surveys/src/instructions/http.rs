@@ -128,9 +128,10 @@ pub async fn poll_instructions(
         Some(text) => cursor::decode(&services.secrets, &list, text, now)?,
         None => PagePosition::default(),
     };
-    let page = polling::poll(&services, &subject, &notes, place, limit, wait).await?;
+    let (app, page) = polling::poll(&services, &subject, &notes, place, limit, wait).await?;
     let expires = services.clock.now().plus(cursor::LIFETIME);
-    let items = views(&services.db, &subject.app, page.instructions).await?;
+    // The app as it is by now: a page may have a button that became one while the request waited.
+    let items = views(&services.db, &app, page.instructions).await?;
     let next_cursor = cursor::encode(&services.secrets, &list, &page.place, expires);
     Ok(Data {
         data: PollView {

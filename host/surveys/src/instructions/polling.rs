@@ -5,6 +5,7 @@
 //! there when a poll asks is a *window*, from what was seen up to the newest that is on offer, which pages go through by
 //! priority. What comes meanwhile is in the next window.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use nudge_apps::App;
@@ -125,8 +126,11 @@ impl PagePosition {
     }
 }
 
-/// Gets a page; waits for one if there is nothing, until something is issued or that time is over. Whatever ends
-/// the token ends the wait.
+/// How long a poll waits until it looks anew for whom an app's buttons are: nothing wakes it when an audience comes to hold.
+const BUTTONS_AGAIN: Duration = Duration::from_secs(5);
+
+/// Gets a page, and the app as it was when the page was read; waits for one if there is nothing, until something is issued or
+/// that time is over. Whatever ends the token ends the wait.
 pub async fn poll(
     services: &Shared,
     subject: &SdkSubject,
@@ -134,7 +138,7 @@ pub async fn poll(
     place: PagePosition,
     limit: u32,
     wait: Duration,
-) -> Result<Page, ApiError> {
+) -> Result<(Arc<App>, Page), ApiError> {
     let poll = services.polls.open(subject.token.subject_id);
     let deadline = Instant::now() + wait;
     let mut seat = None;
@@ -153,10 +157,11 @@ pub async fn poll(
         let subject_id = standing.subject_id;
         let state = store::state(&mut tx, subject.app.id, subject_id).await?;
         let Some(state) = state.filter(|_| standing.may_message(&subject.app)) else {
-            return Ok(Page {
+            let nothing = Page {
                 place,
                 ..Page::default()
-            });
+            };
+            return Ok((app, nothing));
         };
         if !app.feedback.is_empty() {
             drop(tx);
@@ -169,17 +174,23 @@ pub async fn poll(
         poll.saw(state);
         let over = Instant::now() >= deadline || services.stop.is_cancelled();
         if !page.instructions.is_empty() || over {
-            return Ok(page);
+            return Ok((app, page));
         }
         if seat.is_none() {
             seat = Some(services.admission.seat(subject.app.id)?);
             notes.leave();
         }
-        let next_at = page.next_at.map(|at| Instant::now() + at.since(now));
+        let mut until = deadline;
+        if let Some(at) = page.next_at {
+            until = until.min(Instant::now() + at.since(now));
+        }
+        if !app.feedback.is_empty() {
+            until = until.min(Instant::now() + BUTTONS_AGAIN);
+        }
         tokio::select! {
             () = issued => {}
             () = services.stop.cancelled() => {}
-            () = tokio::time::sleep_until(next_at.map_or(deadline, |at| at.min(deadline))) => {}
+            () = tokio::time::sleep_until(until) => {}
         }
     }
 }
