@@ -23,7 +23,7 @@ pub struct Release {
 pub enum Strategy {
     /// It sees what the active version sees; what it decides has no effect.
     Shadow,
-    /// It decides about so many of a hundred subjects, 1 to 99.
+    /// It decides about so many of a hundred subjects, 0 to 100.
     Canary(u8),
 }
 
@@ -50,7 +50,7 @@ impl Strategy {
             ("shadow", None) => Some(Self::Shadow),
             ("canary", Some(percent)) => u8::try_from(percent)
                 .ok()
-                .filter(|percent| (1..100).contains(percent))
+                .filter(|percent| *percent <= 100)
                 .map(Self::Canary),
             _ => None,
         }
@@ -310,11 +310,11 @@ mod tests {
 
     #[test]
     fn strategies_are_read_as_they_are_written() {
-        for strategy in [Strategy::Shadow, Strategy::Canary(1), Strategy::Canary(99)] {
+        for strategy in [Strategy::Shadow, Strategy::Canary(0), Strategy::Canary(100)] {
             let percent = strategy.percent().map(i64::from);
             assert_eq!(Strategy::parse(strategy.name(), percent), Some(strategy));
         }
-        for percent in [None, Some(0), Some(100), Some(-1)] {
+        for percent in [None, Some(101), Some(256), Some(-1)] {
             assert_eq!(Strategy::parse("canary", percent), None);
         }
     }

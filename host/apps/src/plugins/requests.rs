@@ -34,7 +34,7 @@ pub struct ActivateRequest {
     /// `instant` unless given.
     #[serde(default)]
     strategy: StrategyName,
-    /// How many of a hundred subjects a canary decides about, 1 to 99.
+    /// How many of a hundred subjects a canary decides about, 0 to 100.
     percent: Option<u8>,
     /// Whether the plugin is put into its kind's slot too.
     #[serde(default)]
@@ -106,10 +106,8 @@ impl ActivateRequest {
     pub(super) fn change(self) -> Result<Change, ApiError> {
         let percent = |detail| Err(ApiError::field("/percent", "invalid", detail));
         let strategy = match (self.strategy, self.percent) {
-            (StrategyName::Canary, Some(share)) if (1..100).contains(&share) => {
-                Some(Strategy::Canary(share))
-            }
-            (StrategyName::Canary, _) => return percent("a canary has a percent from 1 to 99"),
+            (StrategyName::Canary, Some(share)) if share <= 100 => Some(Strategy::Canary(share)),
+            (StrategyName::Canary, _) => return percent("a canary has a percent from 0 to 100"),
             (_, Some(_)) => return percent("only a canary has a percent"),
             (StrategyName::Instant, None) => None,
             (StrategyName::Shadow, None) => Some(Strategy::Shadow),
