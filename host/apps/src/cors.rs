@@ -14,7 +14,7 @@ use nudge_http::request_context::Notes;
 use crate::services::Services;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET,POST,DELETE");
-/// Also what clients of the tracking protocol send, or browsers would not let them: those by Segment and by `RudderStack`.
+/// Also what clients of the tracking protocol send, Segment's and those by `RudderStack`: browsers would not let them otherwise.
 const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
     "authorization,content-type,content-encoding,x-service-subject-token,x-write-key,x-request-id,x-retry-count,\
      anonymousid,sentat,rsa-retry-attempt,rsa-retry-reason,rsa-since-first-attempt,rsa-since-last-attempt,rsa-recovered",

@@ -44,14 +44,16 @@ impl Strategy {
         }
     }
 
+    /// A canary for so many of a hundred subjects; none: there are not so many.
+    pub fn canary(percent: u8) -> Option<Self> {
+        (percent <= 100).then_some(Self::Canary(percent))
+    }
+
     /// The strategy that a row of the database names.
     pub fn parse(name: &str, percent: Option<i64>) -> Option<Self> {
         match (name, percent) {
             ("shadow", None) => Some(Self::Shadow),
-            ("canary", Some(percent)) => u8::try_from(percent)
-                .ok()
-                .filter(|percent| *percent <= 100)
-                .map(Self::Canary),
+            ("canary", Some(percent)) => u8::try_from(percent).ok().and_then(Self::canary),
             _ => None,
         }
     }

@@ -106,8 +106,10 @@ impl ActivateRequest {
     pub(super) fn change(self) -> Result<Change, ApiError> {
         let percent = |detail| Err(ApiError::field("/percent", "invalid", detail));
         let strategy = match (self.strategy, self.percent) {
-            (StrategyName::Canary, Some(share)) if share <= 100 => Some(Strategy::Canary(share)),
-            (StrategyName::Canary, _) => return percent("a canary has a percent from 0 to 100"),
+            (StrategyName::Canary, share) => match share.and_then(Strategy::canary) {
+                None => return percent("a canary has a percent from 0 to 100"),
+                canary => canary,
+            },
             (_, Some(_)) => return percent("only a canary has a percent"),
             (StrategyName::Instant, None) => None,
             (StrategyName::Shadow, None) => Some(Strategy::Shadow),

@@ -265,18 +265,19 @@ fn outcome(answer: &Answer, now: Timestamp) -> PushOutcome {
     let value: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let refusal: FcmError = serde_json::from_value(value).unwrap_or_default();
     let details = &refusal.error.details;
+    // Where no detail has a code, the status is one.
     let code = details
         .iter()
-        .find_map(|detail| detail.error_code.as_deref());
-    let reason = http::reason(code.or(refusal.error.status.as_deref()), answer.status);
+        .find_map(|detail| detail.error_code.as_deref())
+        .or(refusal.error.status.as_deref());
+    let reason = http::reason(code, answer.status);
     let blamed = |field: &str| {
         let violations = details.iter().flat_map(|detail| &detail.field_violations);
         violations
             .into_iter()
             .any(|violation| violation.field.as_deref() == Some(field))
     };
-    let status = refusal.error.status.as_deref();
-    match (answer.status.as_u16(), code.or(status)) {
+    match (answer.status.as_u16(), code) {
         (_, Some("UNREGISTERED")) => PushOutcome::Unregistered { reason },
         (400, _) if blamed("message.token") => PushOutcome::Unregistered { reason },
         // About the token and the project, or about Apple's key at Google: not about the account.
