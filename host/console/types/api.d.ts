@@ -2207,7 +2207,7 @@ export interface components {
         ActivateRequest: {
             /**
              * Format: int32
-             * @description How many of a hundred subjects a canary decides about, 0 to 100.
+             * @description How many of a hundred subjects a canary decides about, 1 to 99.
              */
             percent?: number | null;
             /** @description Whether the plugin is put into its kind's slot too. */
