@@ -37,6 +37,21 @@ test("the shop sells, asks, and shows what was decided and why", async (t) => {
   assert.deepEqual(complaints, []);
 });
 
+test("whoever signs in before the shop is open has signed in once it is", async (t) => {
+  const server = await Server.start(t);
+  const page = await (await (await browser(t)).newContext({ locale: "en" })).newPage();
+  await page.route("**/demo/opening", async (route) => {
+    await new Promise((done) => setTimeout(done, 500));
+    await route.continue();
+  });
+  await page.goto(`${server.base}/demo/`);
+  await page.getByLabel("Your name").fill("Ada");
+  await page.getByLabel("Your name").press("Enter");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("Ada has signed in.").waitFor({ timeout: 20_000 });
+  assert.equal(page.url(), `${server.base}/demo/`);
+});
+
 test("only the page itself is told keys", async (t) => {
   const server = await Server.start(t);
   const status = async (path, headers, init) => (await fetch(server.base + path, { headers, ...init })).status;

@@ -100,6 +100,8 @@ async function open() {
     $("who").textContent = `${name} has signed in.`;
     $("sign-out").hidden = false;
   });
+  // Before somebody listens, a browser would send the form and load the page anew.
+  $("enter").disabled = false;
   $("sign-out").addEventListener("click", () => {
     nudge.reset();
     $("who").textContent = "Nobody has signed in.";
