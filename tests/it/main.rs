@@ -147,6 +147,7 @@ mod push_webpush;
 mod rate_limits;
 mod receiver;
 mod reference;
+mod refused_bodies;
 mod remembered;
 mod retention;
 mod revoked_tokens;

@@ -10,11 +10,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::HttpBody as _;
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use http_body_util::BodyExt as _;
 use nudge_platform::config;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -27,10 +25,6 @@ use super::request_context::Notes;
 
 /// How long a request whose body has arrived waits for a place.
 const RETURNS_WITHIN: Duration = Duration::from_secs(5);
-/// What of a refused request's body is read, so that the client listens to the answer.
-const LISTENS_AFTER: usize = 128 * 1024;
-/// How long that is waited for.
-const READS_REFUSED: Duration = Duration::from_secs(1);
 /// Streams of events that an app has at the most (contract 21).
 const MOST_STREAMS: usize = 20;
 /// Bodies are counted in units of so many bytes.
@@ -251,7 +245,6 @@ fn shed(what: &'static str) {
 /// Lets a request in if there is a place for it.
 pub async fn around(admission: &Arc<Admission>, request: Request, next: Next) -> Response {
     let Some(place) = admission.enter() else {
-        drain(request).await;
         return refuse("requests").into_response();
     };
     let notes = Notes::of(request.extensions());
@@ -259,26 +252,6 @@ pub async fn around(admission: &Arc<Admission>, request: Request, next: Next) ->
     let response = next.run(request).await;
     notes.leave();
     response
-}
-
-/// Reads what a refused client is sending already: many do not listen before they have sent everything.
-async fn drain(request: Request) {
-    let mut body = request.into_body();
-    if body.is_end_stream() {
-        return;
-    }
-    let read = async {
-        let mut left = LISTENS_AFTER;
-        while let Some(Ok(frame)) = body.frame().await {
-            let length = frame.data_ref().map_or(0, bytes::Bytes::len);
-            match left.checked_sub(length) {
-                Some(rest) => left = rest,
-                None => return,
-            }
-        }
-    };
-    // Whoever has not sent it by then is answered all the same.
-    let _ = tokio::time::timeout(READS_REFUSED, read).await;
 }
 
 #[cfg(test)]

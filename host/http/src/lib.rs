@@ -13,7 +13,9 @@
 //!   room among the bodies, and a body out of proportion is refused.
 //! - **A connection that the server waits for can be ended; a connection that waits for the server is not** ([`listener`]). A client earns time by bytes. Where
 //!   a listener is full, the connection that has kept the server waiting longest gives way. Bytes of answers count until HTTP has let go of them.
-//! - **A lost race is no client's business** (`again.rs`). Where the database ends a transaction for another one's sake, the request is answered once more.
+//! - **A refusal leaves the connection as it was** (`unread.rs`). The rest of a body is read before the answer is sent, or the answer says that the
+//!   connection ends.
+//! - **A lost race is no client's business** (`retry.rs`). Where the database ends a transaction for another one's sake, the request is answered once more.
 
 pub mod admission;
 pub mod body;
@@ -32,6 +34,7 @@ pub mod query;
 pub mod request;
 pub mod request_context;
 mod retry;
+mod unread;
 
 pub use body::{Component, Json, JsonText};
 pub use code::Code;

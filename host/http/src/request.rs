@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt as _;
@@ -15,6 +15,7 @@ use super::error::ApiError;
 use super::meters::Meters;
 use super::request_context::{Notes, client_address};
 use super::retry;
+use super::unread::Unread;
 
 /// The header that carries a request's id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -47,8 +48,21 @@ impl Around {
     }
 }
 
-/// Gives the request an id, answers it, logs one line and counts it.
+/// Answers a request and takes care of its connection.
 pub async fn layer(around: Around, mut request: Request, next: Next) -> Response {
+    let unread = Unread::watch(&mut request);
+    let mut response = answer(around, request, next).await;
+    if let Some(unread) = unread
+        && !unread.read().await
+    {
+        let headers = response.headers_mut();
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// Gives the request an id, answers it, logs one line and counts it.
+async fn answer(around: Around, mut request: Request, next: Next) -> Response {
     let Around {
         clock,
         meters,
@@ -139,7 +153,7 @@ fn app_of_path(route: &str, path: &str) -> Option<Uuid> {
 /// Refusals keep what inner layers put into the response's head, such as `Allow`.
 fn keep_headers(from: &Response, mut to: Response) -> Response {
     for (name, value) in from.headers() {
-        if !to.headers().contains_key(name) && name != axum::http::header::CONTENT_LENGTH {
+        if !to.headers().contains_key(name) && name != header::CONTENT_LENGTH {
             to.headers_mut().insert(name.clone(), value.clone());
         }
     }
