@@ -1,10 +1,8 @@
 //! Starting and stopping a server.
 
 use std::fmt::Display;
-use std::fs::File;
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,10 +39,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::services::{Services, Shared};
-use crate::{listening, memory, opening, private, retention, router};
+use crate::{data_dir, listening, memory, opening, retention, router};
 
-/// The file in a data directory that its server locks.
-const LOCK: &str = "lock";
 /// Files that are open besides connections of clients.
 const OTHER_FILES: usize = 1024;
 /// Connections to the operators' address.
@@ -77,7 +73,7 @@ pub struct Server {
     // Cancelled after the last request, so that what requests caused is still committed and processed.
     halt: CancellationToken,
     // Held as long as the server runs: nobody else may use the data directory.
-    _lock: Option<Lock>,
+    _lock: Option<data_dir::Lock>,
 }
 
 impl Server {
@@ -85,7 +81,7 @@ impl Server {
     #[expect(clippy::too_many_lines, reason = "one list of the server's parts")]
     pub async fn start(config: Config, start: Start) -> anyhow::Result<Self> {
         listening::check_differ(&config)?;
-        let lock = claim_data_dir(&config)?;
+        let mut lock = data_dir::claim(&config)?;
         telemetry::metrics();
         let (db, secrets) = open_database(&config).await?;
         let plugins = open_plugins(&config, &secrets, start.compiler, start.clock.clone()).await?;
@@ -122,6 +118,10 @@ impl Server {
         let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
         let webhooks = Webhooks::new(&config.webhooks, &lookups)?;
         let public_url = public_url(&config, address);
+        if let Some(lock) = &mut lock {
+            lock.tell(&public_url)
+                .context("can't write to the data directory")?;
+        }
         // A name of this machine leads from another one's page to nothing but this machine.
         let takes_loopback = start.embedded || config.server.public_url.is_empty();
         let console = Console {
@@ -396,82 +396,5 @@ pub(crate) fn public_url(config: &Config, address: impl Display) -> String {
     match config.server.public_url.as_str() {
         "" => format!("http://{address}"),
         url => url.trim_end_matches('/').to_owned(),
-    }
-}
-
-/// Makes the data directory, and locks it where the database is in it.
-fn claim_data_dir(config: &Config) -> anyhow::Result<Option<Lock>> {
-    let data_dir = &config.server.data_dir;
-    make_data_dir(config)?;
-    let embedded_database = config.database_url().starts_with("sqlite:");
-    embedded_database.then(|| lock(data_dir)).transpose()
-}
-
-/// Makes the data directory its owner's alone, with what earlier versions left in it for others to read.
-pub(crate) fn make_data_dir(config: &Config) -> anyhow::Result<()> {
-    let data_dir = &config.server.data_dir;
-    if data_dir.exists() && !data_dir.is_dir() {
-        bail!(
-            "the data directory {} is a file: move it away, or choose another folder with --data-dir",
-            data_dir.display()
-        );
-    }
-    private::folder(data_dir).with_context(|| {
-        format!(
-            "can't create the data directory {}: choose another folder with --data-dir",
-            data_dir.display()
-        )
-    })?;
-    private::close_file(&data_dir.join(LOCK));
-    // A folder that the configuration names is whose it says.
-    if config.plugins.cache_dir.as_os_str().is_empty() {
-        let cache = config.plugin_cache();
-        private::cache(&cache).with_context(|| {
-            format!(
-                "can't create {}, the folder of compiled plugins: name another in `plugins.cacheDir`",
-                cache.display()
-            )
-        })?;
-    }
-    if let Some(path) = nudge_db::sqlite_path(&config.database_url()) {
-        private::database(path);
-    }
-    Ok(())
-}
-
-/// The lock on a data directory. It ends with the process, or earlier.
-#[derive(Debug)]
-pub(crate) struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Closing the file would do, but for a child process that is just being made and has the file open until it begins.
-        if let Err(error) = self.0.unlock() {
-            tracing::warn!(%error, "the data directory can't be unlocked");
-        }
-    }
-}
-
-/// Makes sure that no other server uses the data directory.
-pub(crate) fn lock(data_dir: &Path) -> anyhow::Result<Lock> {
-    let path = data_dir.join(LOCK);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(&path)
-        .with_context(|| format!("can't write to the data directory {}", data_dir.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Lock(file)),
-        Err(std::fs::TryLockError::WouldBlock) => {
-            bail!(
-                "another server uses the data directory {}; stop it, or give this one another with --data-dir",
-                data_dir.display()
-            )
-        }
-        Err(std::fs::TryLockError::Error(error)) => {
-            Err(error).with_context(|| path.display().to_string())
-        }
     }
 }

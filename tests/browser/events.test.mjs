@@ -234,6 +234,20 @@ test("without a database events go by memory, and the page is told once", async 
   assert.deepEqual(errors.map(({ code }) => code), ["storage_unavailable"]);
 });
 
+test("a sandboxed page, which may ask for no storage, locks or workers, sends its events", async (t) => {
+  const { server, options } = await setUp(t);
+  const headers = { "content-security-policy": "sandbox allow-scripts" };
+  const shop = await site(t, { sdk: "/sdk/nudge.js", headers });
+  const page = await open(await (await browser(t)).newContext(), shop.url, options);
+  await page.evaluate(() => {
+    for (let n = 0; n < 10; n++) nudge.track("boxed_in", { n });
+  });
+  assert.equal(custom(await arrived(server, "boxed_in", 10), "boxed_in").length, 10);
+  assert.equal(await page.evaluate(() => nudge.push.state), "unsupported");
+  const errors = await page.evaluate(() => errors);
+  assert.deepEqual(errors.map(({ code }) => code), ["storage_unavailable"]);
+});
+
 test("a full disk loses no event of the page", async (t) => {
   const { server, shop, options } = await setUp(t);
   const page = await open(await profile(t), shop.url, options);

@@ -47,6 +47,28 @@ fn each_start_has_the_same_app_and_keys() {
     assert_ne!(of(&child)[2..], first[2..]);
 }
 
+#[test]
+fn a_link_leads_to_the_server_that_runs() {
+    let folder = folder();
+    let child = Child::start(site!(), folder.path());
+    let workspace = child.text("workspaceId").to_owned();
+    let link = |more: &[&str]| {
+        let link = ["console-link", "--workspace", &workspace, "--role", "viewer"];
+        let output = run(&[&link, more].concat(), folder.path());
+        assert!(output.status.success(), "{}", complaint(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let base = format!("{}/console/#login=", child.text("baseUrl"));
+    let made = link(&[]);
+    assert!(made.starts_with(&base), "{made}");
+    let chosen = link(&["--listen", "127.0.0.1:7"]);
+    assert!(chosen.starts_with("http://127.0.0.1:7/"), "{chosen}");
+    // Its URL is no running server's any longer.
+    child.kill();
+    let configured = link(&[]);
+    assert!(!configured.starts_with(&base), "{configured}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_that_was_revoked_is_made_anew() {
     let folder = folder();

@@ -24,6 +24,8 @@ on_both_backends!(
     paused_campaigns_and_other_events_are_explained,
     plugins_of_the_apps_own_are_named,
     push_campaigns_are_explained,
+    what_no_event_triggers_is_explained,
+    a_campaign_that_came_after_the_event_is_explained,
     nothing_is_known_of_unknown_things,
 );
 
@@ -557,4 +559,26 @@ async fn push_campaigns_are_explained(app: &mut TestApp) {
     assert_eq!(checks(&explained, "trigger"), [true]);
     let explained = explain(app, campaign, &ada, &other).await;
     assert_eq!(explained["outcome"], "not_fired", "{explained}");
+}
+
+async fn what_no_event_triggers_is_explained(app: &mut TestApp) {
+    let campaign = json!({"mode": "transactional", "trigger": null});
+    let campaign = Uuid::parse_str(&app.campaign(&campaign).await).unwrap();
+    let ada = app.session("ada").await;
+    let event = sends(app, &ada, "purchase", json!({})).await;
+    let explained = explain(app, campaign, &ada, &event).await;
+    assert_eq!(explained["outcome"], "not_fired", "{explained}");
+    assert_eq!(checks(&explained, "trigger"), [false]);
+    assert!(details(&explained, "trigger")[0].contains("backends send it"));
+}
+
+async fn a_campaign_that_came_after_the_event_is_explained(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let event = sends(app, &ada, "purchase", json!({})).await;
+    app.advance(1);
+    let survey = app.survey(&trigger()).await;
+    let explained = explain(app, survey, &ada, &event).await;
+    assert_eq!(explained["outcome"], "not_fired", "{explained}");
+    assert_eq!(checks(&explained, "status"), [false]);
+    assert!(details(&explained, "status")[0].contains("after the event arrived"));
 }

@@ -19,6 +19,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::auth::{Admin, Operator};
+use crate::keys::uses;
 use crate::services::{Services, Shared};
 
 /// Something that was changed or refused.
@@ -77,6 +78,7 @@ pub async fn list_audit_log(
     wants_csv: WantsCsv,
     Params(query): Params<AuditQuery>,
 ) -> Result<Response, ApiError> {
+    uses::flush(&services).await;
     entries(services, scope.app.id, wants_csv, query).await
 }
 

@@ -16,7 +16,7 @@ use tempfile::NamedTempFile;
 
 use super::age::{self, Identity};
 use super::{BESIDE, archive, embedded, named, open_copy};
-use crate::server::{lock, make_data_dir};
+use crate::data_dir::{self, lock};
 
 /// What the folder that a backup is unpacked to is called after the database, which it is beside.
 const FOLDER: &str = ".restore";
@@ -43,7 +43,7 @@ pub async fn restore(
 ) -> anyhow::Result<Restored> {
     let url = config.database_url();
     let database = embedded(&url)?;
-    make_data_dir(config)?;
+    data_dir::make(config)?;
     let data_dir = &config.server.data_dir;
     let _lock = lock(data_dir)?;
     refuse_existing(database)?;

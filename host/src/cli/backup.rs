@@ -13,7 +13,7 @@ use nudge_platform::secrets::Secrets;
 use super::ServerArguments;
 use crate::backup;
 use crate::backup::age::{Identity, Recipient};
-use crate::server::lock;
+use crate::data_dir::lock;
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArguments {

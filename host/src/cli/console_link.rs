@@ -7,6 +7,7 @@ use nudge_platform::clock::Clock;
 use nudge_platform::config::Config;
 
 use super::{GrantArguments, ServerArguments};
+use crate::data_dir;
 use crate::server::public_url;
 
 /// Who links of the command speak for.
@@ -22,6 +23,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Result<()> {
+    let chosen = arguments.server.listen.is_some() || !config.server.public_url.is_empty();
     arguments.server.apply(&mut config);
     if !config.auth.issuers.is_empty() {
         bail!(
@@ -39,7 +41,9 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
         operator: arguments.grant.operator,
     };
     let now = Clock::default().now();
-    let public_url = public_url(&config, &config.server.listen);
+    // A server that runs may listen elsewhere than its configuration says: at a port that was free.
+    let running = data_dir::server_url(&config.server.data_dir).filter(|_| !chosen);
+    let public_url = running.unwrap_or_else(|| public_url(&config, &config.server.listen));
     let db = super::serve::open(&config).await?;
     let mut tx = db.write().await?;
     let link = links::create(&mut tx, &public_url, SUBJECT, &grants, now)

@@ -12,7 +12,7 @@ use nudge_platform::config::Config;
 use nudge_platform::schema::migrations;
 
 use super::{ServerArguments, say, serve};
-use crate::server::make_data_dir;
+use crate::data_dir;
 
 /// A server that gave a sign of life within this time runs.
 const ALIVE: Duration = Duration::from_secs(10);
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
 /// Brings the schema up to date, and distributes tables where that is wished.
 pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Result<()> {
     arguments.server.apply(&mut config);
-    make_data_dir(&config)?;
+    data_dir::make(&config)?;
     // One that works, and one that sees how far it is.
     let db = serve::open_with(&config, 2).await?;
     let outcome = async {

@@ -8,7 +8,7 @@ use nudge_platform::sealed::{self, SealedBy};
 use nudge_platform::secrets::Secrets;
 
 use super::ServerArguments;
-use crate::server::lock;
+use crate::data_dir::lock;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

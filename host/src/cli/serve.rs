@@ -12,7 +12,8 @@ use nudge_platform::{sealed, telemetry, traces};
 use nudge_push::providers::check_certificates;
 
 use super::{ServerArguments, migrate};
-use crate::server::{make_data_dir, open_plugins, open_secrets, public_url};
+use crate::data_dir;
+use crate::server::{open_plugins, open_secrets, public_url};
 use crate::{listening, opening};
 
 /// Runs a server until it is asked to stop.
@@ -41,7 +42,7 @@ pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyho
 /// Says whether a server could start: the configuration, the key, the database and the plugins.
 pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
     arguments.apply(&mut config);
-    make_data_dir(&config)?;
+    data_dir::make(&config)?;
     let lookups = Lookups::system(config.server.lookup_threads);
     check_configuration(&config, &lookups).await?;
     let secrets = check_database(&config).await?;

@@ -2,7 +2,7 @@
 
 pub mod http;
 pub mod store;
-mod uses;
+pub(crate) mod uses;
 
 pub use uses::{Reason, Uses, run};
 

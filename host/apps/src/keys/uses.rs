@@ -57,7 +57,11 @@ impl Reason {
 
 /// The notes of this process.
 #[derive(Debug, Default)]
-pub struct Uses(Mutex<Notes>);
+pub struct Uses {
+    notes: Mutex<Notes>,
+    /// Held while notes are written, so that nobody reads in between.
+    writing: tokio::sync::Mutex<()>,
+}
 
 #[derive(Debug, Default)]
 struct Notes {
@@ -86,7 +90,7 @@ impl Uses {
     /// Notes that a key was used. Costs next to nothing but once a minute.
     pub fn used(&self, app_id: Uuid, key: &Key, now: Timestamp) {
         if key.notes_use(now) {
-            let mut notes = self.0.lock();
+            let mut notes = self.notes.lock();
             if notes.used.len() < MOST_WAITING {
                 notes.used.push((app_id, key.id, now));
             }
@@ -102,7 +106,7 @@ impl Uses {
         route: String,
         now: Timestamp,
     ) {
-        let mut notes = self.0.lock();
+        let mut notes = self.notes.lock();
         let is_recent = |recent: &Recent| now.since(recent.since) < REFUSALS_APART;
         let known = notes.remembered.get(&(key_id, reason));
         let known = known.filter(|recent| is_recent(recent));
@@ -146,27 +150,35 @@ pub async fn run(services: Shared, halt: CancellationToken) {
             () = tokio::time::sleep(PAUSE) => false,
             () = halt.cancelled() => true,
         };
-        let (used, refused) = {
-            let mut notes = services.key_uses.0.lock();
-            (
-                std::mem::take(&mut notes.used),
-                std::mem::take(&mut notes.refused),
-            )
-        };
-        if !(used.is_empty() && refused.is_empty())
-            && let Err(error) = write(&services, &used, &refused).await
-        {
-            tracing::warn!(error = ?error, "uses of keys could not be written yet");
-            let mut notes = services.key_uses.0.lock();
-            if notes.used.len() + used.len() <= MOST_WAITING {
-                notes.used.extend(used);
-            }
-            if notes.refused.len() + refused.len() <= MOST_WAITING {
-                notes.refused.extend(refused);
-            }
-        }
+        flush(&services).await;
         if stopping {
             return;
+        }
+    }
+}
+
+/// Writes the notes of this process that wait, for a request that is about to read them.
+pub(crate) async fn flush(services: &Shared) {
+    let kept = &services.key_uses;
+    let _writing = kept.writing.lock().await;
+    let (used, refused) = {
+        let mut notes = kept.notes.lock();
+        (
+            std::mem::take(&mut notes.used),
+            std::mem::take(&mut notes.refused),
+        )
+    };
+    if used.is_empty() && refused.is_empty() {
+        return;
+    }
+    if let Err(error) = write(services, &used, &refused).await {
+        tracing::warn!(error = ?error, "uses of keys could not be written yet");
+        let mut notes = kept.notes.lock();
+        if notes.used.len() + used.len() <= MOST_WAITING {
+            notes.used.extend(used);
+        }
+        if notes.refused.len() + refused.len() <= MOST_WAITING {
+            notes.refused.extend(refused);
         }
     }
 }
@@ -215,18 +227,18 @@ mod tests {
             refused(key, Reason::Revoked, 0, second);
             refused(key, Reason::Expired, 0, second);
         }
-        assert_eq!(uses.0.lock().refused.len(), 2);
+        assert_eq!(uses.notes.lock().refused.len(), 2);
         refused(key, Reason::Revoked, 0, 60);
-        assert_eq!(uses.0.lock().refused.len(), 3);
+        assert_eq!(uses.notes.lock().refused.len(), 3);
         for route in 0..100 {
             refused(key, Reason::Revoked, route, 61);
         }
-        assert_eq!(uses.0.lock().refused.len(), 2 + MOST_ROUTES);
+        assert_eq!(uses.notes.lock().refused.len(), 2 + MOST_ROUTES);
 
         for number in 0..100_000 {
             refused(Uuid::from_u128(number), Reason::Revoked, 0, 60);
         }
-        let notes = uses.0.lock();
+        let notes = uses.notes.lock();
         assert!(notes.refused.len() <= MOST_WAITING);
         assert!(notes.remembered.len() <= MOST_REMEMBERED);
     }
@@ -238,6 +250,6 @@ mod tests {
         for second in [1_000, 1_001, 1_059, 1_060, 1_119] {
             uses.used(Uuid::nil(), &key, Timestamp::from_seconds(second));
         }
-        assert_eq!(uses.0.lock().used.len(), 2);
+        assert_eq!(uses.notes.lock().used.len(), 2);
     }
 }

@@ -106,6 +106,7 @@ pub enum Error {
 struct Campaign {
     running: ActiveCampaign,
     status: &'static str,
+    created_at: Timestamp,
 }
 
 /// Says why a campaign fired or did not for an event of a subject.
@@ -135,6 +136,13 @@ pub async fn explain(
     let letter = dead_letters::store::find(&mut tx, app.id, letter).await?;
     let failure = letter.map(failed);
     drop(tx);
+    let Some(campaign) = campaign else {
+        let detail = "the campaign is transactional: backends send it, and no event triggers it";
+        return Ok(Explained {
+            outcome: Outcome::NotFired,
+            steps: vec![received(&stored), Step::new("trigger", false, detail)],
+        });
+    };
     let question = Question {
         app,
         running: &campaign.running,
@@ -189,13 +197,13 @@ fn failed(found: FoundLetter) -> Step {
     Step::new("trigger", false, detail)
 }
 
-/// The campaign, whether it runs or not: a survey, an in-app message, or a push campaign that something triggers.
-async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Campaign, Error> {
+/// The campaign, whether it runs or not: a survey, an in-app message, or a push campaign. None: nothing triggers it.
+async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Option<Campaign>, Error> {
     if let Some(found) = presented::<surveys::Content>(services, app, id).await? {
-        return Ok(found);
+        return Ok(Some(found));
     }
     if let Some(found) = presented::<in_app::Content>(services, app, id).await? {
-        return Ok(found);
+        return Ok(Some(found));
     }
     let mut tx = services.db.read().await?;
     let campaign = campaigns::find::<push::Content>(&mut tx, app.id, id).await?;
@@ -209,10 +217,12 @@ async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Campaign, 
         &campaign,
         (sending, running(app, id)),
     );
-    // What backends send one by one nothing triggers.
-    let running = run.await?.1.ok_or(Error::NotFound)?;
     let status = campaign.content.status.name();
-    Ok(Campaign { running, status })
+    Ok(run.await?.1.map(|running| Campaign {
+        running,
+        status,
+        created_at: campaign.created_at,
+    }))
 }
 
 /// A campaign of a kind that SDKs present; none: the app has none of this id.
@@ -237,7 +247,11 @@ async fn presented<C: Presented>(
         running(app, id),
     );
     let running = run.await?;
-    Ok(Some(Campaign { running, status }))
+    Ok(Some(Campaign {
+        running,
+        status,
+        created_at: campaign.created_at,
+    }))
 }
 
 /// A campaign as it runs, if it does.

@@ -2,6 +2,7 @@
 
 use nudge_campaigns::campaign::Status;
 use nudge_campaigns::targeting::Suppression;
+use nudge_platform::clock;
 use serde_json::Value;
 
 use super::later::Later;
@@ -66,6 +67,11 @@ async fn status(
             let version = version.unwrap_or_default();
             let detail = format!("the campaign was {status}{version} when the event arrived");
             return Ok(Step::new("status", status == Status::Active.name(), detail));
+        }
+        if campaign.created_at > question.stored.received_at {
+            let at = clock::to_text(campaign.created_at);
+            let detail = format!("the campaign was made at {at}, after the event arrived");
+            return Ok(Step::new("status", false, detail));
         }
     }
     let detail = format!(

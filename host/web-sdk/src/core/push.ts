@@ -14,6 +14,13 @@ const SCOPE = "/nudge/";
 const bytes = (text: string) =>
   Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (character) => character.charCodeAt(0));
 
+/** The page's service workers: some browsers have none, and a sandboxed frame may not ask. */
+function workers(): ServiceWorkerContainer | undefined {
+  try {
+    return navigator.serviceWorker;
+  } catch {}
+}
+
 /** Web Push, in a service worker of its own scope beside whatever worker the page has. */
 export class WebPush implements Push {
   state: PushState = "unsupported";
@@ -22,7 +29,7 @@ export class WebPush implements Push {
     private readonly options: { baseUrl: string; writeKey: string; workerUrl: string },
     private readonly around: Around,
   ) {
-    if (!navigator.serviceWorker || typeof PushManager != "function" || typeof Notification != "function") return;
+    if (!workers() || typeof PushManager != "function" || typeof Notification != "function") return;
     this.state = Notification.permission == "denied" ? "denied" : "default";
     // What a message's click asks of the app, as buttons do.
     navigator.serviceWorker.addEventListener("message", ({ data }) => {
@@ -86,7 +93,7 @@ export class WebPush implements Push {
   }
 
   private async find(): Promise<ServiceWorkerRegistration | undefined> {
-    const found = await navigator.serviceWorker?.getRegistration(SCOPE);
+    const found = await workers()?.getRegistration(SCOPE);
     // Without a worker of its own, a browser answers with the one of the whole page.
     return found && new URL(found.scope).pathname == SCOPE ? found : undefined;
   }

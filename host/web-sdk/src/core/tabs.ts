@@ -1,7 +1,7 @@
 import { newId } from "./util.js";
 
 /**
- * The tabs of a browser that use the same app. One of them leads: it sends and polls. Where browsers have no locks, each
+ * The tabs of a browser that use the same app. One of them leads: it sends and polls. Where browsers give no locks, each
  * tab leads itself; event ids keep what is sent twice from counting twice.
  */
 export class Tabs {
@@ -41,9 +41,12 @@ export class Tabs {
       this.change(true);
       return new Promise<void>((done) => (this.release = done));
     };
-    navigator.locks.request(this.name, options, held).catch(() => {
+    navigator.locks.request(this.name, options, held).catch(({ name }) => {
+      if (!this.asked) return;
+      // A sandboxed frame gets no locks: it is by itself.
+      if (name == "SecurityError") return this.change(true);
       // Another tab took the lead: this one queues for it again.
-      if (!mine || !this.asked) return;
+      if (!mine) return;
       this.change(false);
       this.request({ signal: this.asked.signal });
     });
