@@ -170,6 +170,7 @@ mod session_firing;
 mod sessions;
 mod settings;
 mod shadows;
+mod shared_commits;
 mod signing_up_again;
 mod soak;
 mod stalls;

@@ -19,6 +19,7 @@ use crate::examine::{self, Finding};
 use crate::hosts::Hosts;
 use crate::pool::{Manner, Pool};
 use crate::shards::Shards;
+use crate::writer::Writer;
 use crate::{Dialect, Error, Result, Schema, Tx, migrate};
 
 /// Every statement about many rows exists in ten sizes, see [`Rows`](crate::Rows).
@@ -97,7 +98,9 @@ pub struct Db(Backend);
 enum Backend {
     Sqlite {
         readers: SqlitePool,
-        writer: SqlitePool,
+        writer: Writer,
+        /// Whether commits may come after turns of others.
+        can_wait: bool,
         commits: watch::Sender<()>,
         timeouts: Arc<AtomicU64>,
     },
@@ -134,21 +137,16 @@ impl Db {
             // the planner walks through all of an app's rows and looks for each of them in the list.
             .pragma("automatic_index", "off")
             .pragma("temp_store", "memory");
-        let writer = sqlite_pool()
-            .max_connections(1)
-            .acquire_timeout(options.acquire_timeout)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .connect_with(
-                connect
-                    .clone()
-                    .create_if_missing(true)
-                    .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
-                    .pragma("cache_size", WRITER_CACHE)
-                    // What is deleted is overwritten, not just forgotten.
-                    .pragma("secure_delete", "on"),
-            )
-            .await?;
+        let timeouts = Arc::default();
+        let for_writing = connect
+            .clone()
+            .create_if_missing(true)
+            .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+            .pragma("cache_size", WRITER_CACHE)
+            // What is deleted is overwritten, not just forgotten.
+            .pragma("secure_delete", "on");
+        let writer =
+            Writer::open(for_writing, options.acquire_timeout, Arc::clone(&timeouts)).await?;
         let readers = sqlite_pool()
             .max_connections(options.connections)
             .acquire_timeout(options.acquire_timeout)
@@ -156,12 +154,12 @@ impl Db {
             .max_lifetime(None)
             .connect_with(connect.read_only(true).pragma("cache_size", READER_CACHE))
             .await?;
-        let commits = watch::Sender::new(());
         Ok(Self(Backend::Sqlite {
             readers,
             writer,
-            commits,
-            timeouts: Arc::default(),
+            can_wait: false,
+            commits: watch::Sender::new(()),
+            timeouts,
         }))
     }
 
@@ -241,9 +239,7 @@ impl Db {
                     readers, timeouts, ..
                 } => {
                     let begun = readers.begin().await;
-                    Tx::sqlite(
-                        begun.map_err(|error| refusal(error, readers, timeouts, "that read"))?,
-                    )
+                    Tx::sqlite(begun.map_err(|error| refusal(error, readers, timeouts))?)
                 }
                 Backend::Postgres { pool, .. } => {
                     Tx::postgres_each(pool.acquire().await?).on(self.shards())
@@ -279,22 +275,27 @@ impl Db {
         })
     }
 
+    /// The same database for work that nobody waits for: on SQLite, the commit of a transaction that writes may come after
+    /// those that wait to write by then, and be one with theirs.
+    #[must_use]
+    pub fn unhurried(&self) -> Self {
+        let mut db = self.clone();
+        if let Backend::Sqlite { can_wait, .. } = &mut db.0 {
+            *can_wait = true;
+        }
+        db
+    }
+
     /// Begins a transaction that writes. SQLite has one at a time; waiting ones queue fairly.
     pub fn write(&self) -> BoxFuture<'_, Result<Tx>> {
         Box::pin(async move {
             Ok(match &self.0 {
-                // A deferred transaction that upgrades fails at once, whatever the busy time-out.
                 Backend::Sqlite {
                     writer,
+                    can_wait,
                     commits,
-                    timeouts,
                     ..
-                } => {
-                    let begun = writer.begin_with("BEGIN IMMEDIATE").await;
-                    let begun =
-                        begun.map_err(|error| refusal(error, writer, timeouts, "that write"))?;
-                    Tx::sqlite(begun).telling(commits.clone())
-                }
+                } => Tx::sqlite_turn(writer.begin(*can_wait).await?).telling(commits.clone()),
                 Backend::Postgres { pool, .. } => {
                     Tx::postgres(pool.begin().await?).on(self.shards())
                 }
@@ -321,7 +322,7 @@ impl Db {
         match &self.0 {
             Backend::Sqlite { writer, .. } => migrations
                 .sqlite
-                .run(writer)
+                .run(writer.idle().await?.connection()?)
                 .await
                 .map_err(migrate::to_error),
             Backend::Postgres { pool, .. } => migrate::postgres(pool, &migrations.postgres).await,
@@ -332,7 +333,8 @@ impl Db {
     pub async fn schema(&self, migrations: &Migrations) -> Result<Schema> {
         let (newest, migrator) = match &self.0 {
             Backend::Sqlite { writer, .. } => {
-                (migrate::newest_sqlite(writer).await?, &migrations.sqlite)
+                let newest = migrate::newest_sqlite(writer.idle().await?.connection()?).await?;
+                (newest, &migrations.sqlite)
             }
             Backend::Postgres { pool, .. } => {
                 (migrate::newest_postgres(pool).await?, &migrations.postgres)
@@ -358,7 +360,7 @@ impl Db {
             return Ok(true);
         };
         let (busy, _, _): (i64, i64, i64) = sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)")
-            .fetch_one(writer)
+            .fetch_one(writer.idle().await?.connection()?)
             .await?;
         Ok(busy == 0)
     }
@@ -398,11 +400,10 @@ impl Db {
                 timeouts,
                 ..
             } => {
-                let open = readers.size().saturating_add(writer.size()) as usize;
-                let idle = readers.num_idle().saturating_add(writer.num_idle());
+                let open = readers.size().saturating_add(1) as usize;
+                let idle = readers.num_idle() + usize::from(writer.is_idle());
                 Usage {
-                    most: readers.options().get_max_connections()
-                        + writer.options().get_max_connections(),
+                    most: readers.options().get_max_connections() + 1,
                     in_use: open.saturating_sub(idle),
                     idle,
                     timeouts: timeouts.load(Ordering::Relaxed),
@@ -426,20 +427,15 @@ impl Db {
     }
 }
 
-/// What is said where a transaction could not begin.
-fn refusal(
-    error: sqlx::Error,
-    pool: &SqlitePool,
-    timeouts: &AtomicU64,
-    who: &'static str,
-) -> Error {
+/// What is said where a transaction that reads could not begin.
+fn refusal(error: sqlx::Error, pool: &SqlitePool, timeouts: &AtomicU64) -> Error {
     if !matches!(error, sqlx::Error::PoolTimedOut) {
         return error.into();
     }
     timeouts.fetch_add(1, Ordering::Relaxed);
     let options = pool.options();
     let most = options.get_max_connections();
-    Error::exhausted(most, options.get_acquire_timeout(), who)
+    Error::exhausted(most, options.get_acquire_timeout(), "that read")
 }
 
 /// What each session is told when it begins.

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use sqlx::migrate::{Migrate as _, MigrateError, Migrator};
-use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, SqlitePool};
+use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, SqliteConnection};
 
 use crate::examine::ask;
 use crate::pool::Pool;
@@ -96,15 +96,15 @@ impl Schema {
 }
 
 /// The newest migration that was applied; none where there was no migration.
-pub(crate) async fn newest_sqlite(writer: &SqlitePool) -> Result<Option<i64>> {
+pub(crate) async fn newest_sqlite(connection: &mut SqliteConnection) -> Result<Option<i64>> {
     let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_master WHERE name = $1")
         .bind(TABLE)
-        .fetch_one(writer)
+        .fetch_one(&mut *connection)
         .await?;
     if tables == 0 {
         return Ok(None);
     }
-    Ok(sqlx::query_scalar(NEWEST).fetch_one(writer).await?)
+    Ok(sqlx::query_scalar(NEWEST).fetch_one(connection).await?)
 }
 
 /// The newest migration that was applied; none where there was no migration.

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use crate::pool::{Lease, Pool};
 use crate::shards::Shards;
 use crate::single_statement::{SingleStatement, UnsentChanges};
+use crate::writer::Turn;
 use crate::{Dialect, Error, Result, Rows, Statement};
 
 /// A transaction. Dropping it without [`commit`](Self::commit) rolls it back.
@@ -26,7 +27,9 @@ pub struct Tx {
 
 #[derive(Debug)]
 pub(crate) enum Inner {
+    /// It only reads.
     Sqlite(Transaction<'static, Sqlite>),
+    SqliteTurn(Turn),
     Postgres(Lease),
     /// Each statement commits by itself.
     PostgresEach(Lease),
@@ -94,6 +97,10 @@ impl Tx {
         Self::new(Inner::Sqlite(transaction))
     }
 
+    pub(crate) fn sqlite_turn(turn: Turn) -> Self {
+        Self::new(Inner::SqliteTurn(turn))
+    }
+
     pub(crate) fn postgres(lease: Lease) -> Self {
         Self::new(Inner::Postgres(lease))
     }
@@ -110,6 +117,7 @@ impl Tx {
     pub(crate) async fn connection(&mut self) -> Result<Connection<'_>> {
         Ok(match &mut self.inner {
             Inner::Sqlite(transaction) => Connection::Sqlite(transaction),
+            Inner::SqliteTurn(turn) => Connection::Sqlite(turn.connection()?),
             Inner::Postgres(lease) | Inner::PostgresEach(lease) => Connection::Postgres(lease),
             // Boxed, as every statement's future has room for it.
             Inner::PostgresTogether(together) => {
@@ -131,7 +139,7 @@ impl Tx {
     /// Which database it is.
     pub fn dialect(&self) -> Dialect {
         match &self.inner {
-            Inner::Sqlite(_) => Dialect::Sqlite,
+            Inner::Sqlite(_) | Inner::SqliteTurn(_) => Dialect::Sqlite,
             Inner::Postgres(_) | Inner::PostgresEach(_) | Inner::PostgresTogether(_) => {
                 Dialect::Postgres
             }
@@ -161,6 +169,7 @@ impl Tx {
         Box::pin(async move {
             let outcome = match self.inner {
                 Inner::Sqlite(transaction) => transaction.commit().await.map_err(Error::from),
+                Inner::SqliteTurn(turn) => turn.commit().await,
                 Inner::Postgres(lease) => lease.commit().await,
                 Inner::PostgresEach(_) => Ok(()),
                 Inner::PostgresTogether(together) => Box::pin(together.commit()).await,
@@ -178,6 +187,7 @@ impl Tx {
         Box::pin(async move {
             match self.inner {
                 Inner::Sqlite(transaction) => transaction.rollback().await?,
+                Inner::SqliteTurn(turn) => turn.rollback().await?,
                 Inner::Postgres(lease) => lease.rollback().await?,
                 Inner::PostgresEach(_) => {}
                 Inner::PostgresTogether(together) => together.rollback().await?,

@@ -112,6 +112,8 @@ pub(super) struct Effects {
     pub segment_checks: Vec<Uuid>,
     /// Endpoints that hear of dead letters.
     pub webhooks: Vec<Subscription>,
+    /// Whether somebody waits for them.
+    pub are_awaited: bool,
 }
 
 /// Endpoints of an app that hear of dead letters.
@@ -160,6 +162,7 @@ impl Effects {
             failed_works: Vec::new(),
             segment_checks: Vec::new(),
             webhooks: hear_of_letters(app),
+            are_awaited: works.iter().any(|work| work.done.is_some()),
         };
         effects.fire(app, items, &decisions, &mut gate, &messages);
         effects.store_states(app, decisions.states);
@@ -387,9 +390,17 @@ async fn offer(tx: &mut Tx, effects: &Effects) -> nudge_db::Result<()> {
     instructions::store::insert_suppressed(tx, &effects.suppressed).await
 }
 
+async fn begin(inner: &Inner, effects: &Effects) -> nudge_db::Result<Tx> {
+    if effects.are_awaited {
+        inner.db.write_together().await
+    } else {
+        inner.db.unhurried().write_together().await
+    }
+}
+
 /// Writes the effects, if what they follow from still holds.
 pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Trouble> {
-    let mut tx = inner.db.write_together().await?;
+    let mut tx = begin(inner, effects).await?;
     let node = inner.node();
     store::hold_back_dropped(&mut tx, effects.app_id, &effects.dropped).await?;
     let done = store::delete_requests(&mut tx, &effects.requests, node).await?

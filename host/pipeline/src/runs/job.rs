@@ -110,7 +110,7 @@ async fn page(
     progress: &mut Progress,
 ) -> Result<bool, Error> {
     let (app_id, now) = (job.app_id, services.clock.now());
-    let mut tx = services.db.write().await?;
+    let mut tx = services.db.unhurried().write().await?;
     if !crate::runs::store::hold(&mut tx, app_id, input.campaign_id, job.id).await? {
         return Ok(false);
     }

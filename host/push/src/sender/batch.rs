@@ -212,7 +212,7 @@ impl Batch {
                 platform: first.map(|device| device.platform.name().to_owned()),
             });
         }
-        let mut tx = services.db.write().await?;
+        let mut tx = self.sender.db.write().await?;
         let handed = store::hand_over(&mut tx, app.id, node, &rows, now).await?;
         let mut changes = Vec::new();
         for sent in send.iter() {
@@ -298,7 +298,7 @@ impl Batch {
     }
 
     async fn settle(&self, app: &App, write: &Write, now: Timestamp) -> Result<Queued> {
-        let mut tx = self.sender.services.db.write().await?;
+        let mut tx = self.sender.db.write().await?;
         let after = store::settle(&mut tx, app.id, self.sender.node, &write.settled).await?;
         let changes = write.changes_that_happened(&after);
         let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
@@ -313,7 +313,7 @@ impl Batch {
         loop {
             let now = self.sender.services.clock.now();
             let outcome = async {
-                let mut tx = self.sender.services.db.write().await?;
+                let mut tx = self.sender.db.write().await?;
                 let until = Some(now.plus(LATER));
                 store::give_up(&mut tx, self.app_id, self.sender.node, &ids, until).await?;
                 tx.commit().await

@@ -21,7 +21,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use batch::Batch;
-use nudge_db::Timestamp;
+use nudge_db::{Db, Timestamp};
 use nudge_platform::claims::release_strays;
 use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
 use nudge_records::deliveries::Urgency;
@@ -68,6 +68,8 @@ impl Default for AppInHand {
 #[derive(Clone)]
 pub struct Sender {
     services: Shared,
+    /// Nobody waits for what is written here.
+    db: Db,
     node: Uuid,
     tasks: TaskTracker,
     halt: CancellationToken,
@@ -130,6 +132,7 @@ impl Sender {
     pub fn new(services: Shared, tasks: TaskTracker, halt: CancellationToken) -> Self {
         Self {
             node: services.pipeline.node(),
+            db: services.db.unhurried(),
             services,
             tasks,
             halt,
@@ -188,7 +191,7 @@ impl Sender {
             app_id = next;
             let mut more = true;
             while more {
-                let mut tx = self.services.db.write().await?;
+                let mut tx = self.db.write().await?;
                 more = store::advance(&mut tx, app_id, now, latest).await? > 0;
                 tx.commit().await?;
             }
@@ -197,13 +200,15 @@ impl Sender {
 
     /// When to look again: a queue without any delivery is left alone.
     async fn next(&self) -> nudge_db::Result<Next> {
+        if !self.in_hand.lock().deliveries.is_empty() {
+            return Ok(Next::Soon);
+        }
         let mut tx = self.services.db.read().await?;
         let waits = store::next_app(&mut tx, Uuid::nil()).await?.is_some();
-        let is_idle = !waits && self.in_hand.lock().deliveries.is_empty();
-        Ok(if is_idle { Next::At(None) } else { Next::Soon })
+        Ok(if waits { Next::Soon } else { Next::At(None) })
     }
 
-    /// Gives each app with something to send a batch; answers whether there may be more.
+    /// Gives each app with something to send a batch; answers whether there may be more for which there is room.
     async fn turn(&self, after: &mut Uuid) -> nudge_db::Result<bool> {
         let now = self.services.clock.now();
         let mut tx = self.services.db.read().await?;
@@ -222,8 +227,9 @@ impl Sender {
             }
         }
         drop(tx);
+        // Not all apps had their turn.
+        let mut more = !due.is_empty() && (*after, last) != (Uuid::nil(), Uuid::nil());
         *after = last;
-        let mut claimed = false;
         for (app_id, lane) in due {
             if share::is_full(self.in_hand.lock().deliveries.len()) {
                 // The app is the first one of the next turn.
@@ -233,28 +239,29 @@ impl Sender {
             if self.halt.is_cancelled() {
                 return Ok(false);
             }
-            claimed |= self.take(app_id, lane, now).await?;
+            more |= self.take(app_id, lane, now).await?;
         }
-        Ok(claimed)
+        Ok(more)
     }
 
-    /// Claims deliveries of an app, as far as it has room; answers whether there were any.
+    /// Claims deliveries of an app, as far as it has room; answers whether there may be more, and room for them.
     async fn take(&self, app_id: Uuid, lane: Urgency, now: Timestamp) -> nudge_db::Result<bool> {
         let room = self.room(app_id, lane);
         if room == 0 {
             return Ok(false);
         }
-        let mut tx = self.services.db.write_each().await?;
+        let mut tx = self.db.write_each().await?;
         let limit = i64::try_from(room).unwrap_or(i64::MAX);
         let claimed = store::claim(&mut tx, self.node, app_id, lane, now, limit).await?;
         tx.commit().await?;
         if claimed.is_empty() {
             return Ok(false);
         }
+        let was_full = claimed.len() >= room;
         let places = self.places(app_id, lane, &claimed);
         let batch = Batch::new(self, app_id, claimed, places);
         self.tasks.spawn(async move { batch.run().await });
-        Ok(true)
+        Ok(was_full && self.room(app_id, lane) > 0)
     }
 
     /// How many deliveries of a lane of an app may be claimed now.

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nudge_db::{Kind, Timestamp};
+use nudge_db::{Db, Kind, Timestamp};
 use nudge_platform::claims::release_strays;
 use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -36,6 +36,8 @@ const LEEWAY: Duration = Duration::from_mins(1);
 /// Sends messages of all apps.
 pub struct Sender {
     services: Shared,
+    /// Nobody waits for what is written here.
+    db: Db,
     node: Uuid,
     tasks: TaskTracker,
     ended: UnboundedReceiver<Step>,
@@ -65,6 +67,7 @@ impl Sender {
         Self {
             node: services.pipeline.node(),
             strays: StrayCheck::new(&services.clock),
+            db: services.db.unhurried(),
             services,
             tasks,
             ended,
@@ -162,7 +165,7 @@ impl Sender {
         let under_way = &self.under_way;
         self.lengths
             .retain(|id, _| under_way.contains_key(id) || due.contains_key(id));
-        let mut tx = self.services.db.write().await?;
+        let mut tx = self.db.write().await?;
         let config = &self.services.config.webhooks;
         let disabled = outcome::note(&mut tx, self.node, &self.outcomes, config, now).await?;
         let mut runs = Vec::new();
