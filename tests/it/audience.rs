@@ -8,6 +8,7 @@ use tests::{Session, TestApp, on_both_backends};
 on_both_backends!(
     null_removes_an_audience_wherever_there_need_be_none,
     an_event_says_where_its_subject_is,
+    without_a_time_zone_the_locale_says_which_country,
     saved_properties_decide,
     events_of_all_names_of_a_subject_are_counted,
     what_became_of_surveys_is_known,
@@ -43,6 +44,30 @@ async fn buys_with(app: &TestApp, session: &Session, context: Value) -> usize {
 
 async fn buys(app: &TestApp, session: &Session) -> usize {
     app.fires(session, "purchase", &json!({})).await
+}
+
+async fn without_a_time_zone_the_locale_says_which_country(app: &mut TestApp) {
+    survey_for(
+        app,
+        json!({"include": {"all": [{"kind": "country", "in": ["AT"]}]}}),
+    )
+    .await;
+    let ada = app.session("ada").await;
+    for (context, fires) in [
+        (json!({"locale": "de"}), 0),
+        (json!({"locale": "de-AT"}), 1),
+        (json!({"locale": "de_DE"}), 0),
+        (json!({"locale": "de-DE", "timezone": "Europe/Vienna"}), 1),
+        // The zone is known from now on.
+        (json!({"locale": "de-DE"}), 1),
+        (json!({"locale": "de-AT", "timezone": "Europe/Berlin"}), 0),
+    ] {
+        assert_eq!(
+            buys_with(app, &ada, context.clone()).await,
+            fires,
+            "{context}"
+        );
+    }
 }
 
 async fn an_event_says_where_its_subject_is(app: &mut TestApp) {

@@ -53,7 +53,13 @@ fn a_link_leads_to_the_server_that_runs() {
     let child = Child::start(site!(), folder.path());
     let workspace = child.text("workspaceId").to_owned();
     let link = |more: &[&str]| {
-        let link = ["console-link", "--workspace", &workspace, "--role", "viewer"];
+        let link = [
+            "console-link",
+            "--workspace",
+            &workspace,
+            "--role",
+            "viewer",
+        ];
         let output = run(&[&link, more].concat(), folder.path());
         assert!(output.status.success(), "{}", complaint(&output));
         String::from_utf8(output.stdout).unwrap()

@@ -245,7 +245,11 @@ async fn refused_uses_are_in_the_audit_log_once_a_minute(app: &mut TestApp) {
         "wrong_kind",
         "wrong_kind",
     ];
-    assert_eq!(reasons().await, once, "whoever asks finds what was refused before");
+    assert_eq!(
+        reasons().await,
+        once,
+        "whoever asks finds what was refused before"
+    );
     let entries = app.audited("key.refused").await;
     for entry in entries {
         assert!(entry["actor"].as_str().unwrap().starts_with("key/"));

@@ -4527,7 +4527,7 @@ export interface components {
             sentAt?: string | null;
             /** @description What the SDK calls its session, at most 256 characters. Another name is another session. */
             sessionId?: string | null;
-            /** @description IANA time zone, such as `Europe/Vienna`. The person's `country` is the one that it is in; a locale says none. */
+            /** @description IANA time zone, such as `Europe/Vienna`. The person's `country` is the one that it is in; without one, the region of the locale. */
             timezone?: string | null;
         };
         /** @description Asks for what events fire, at once. */

@@ -35,7 +35,7 @@ pub(super) struct IngestContext {
     app_version: Option<String>,
     /// Language and region, such as `de-AT`.
     locale: Option<String>,
-    /// IANA time zone, such as `Europe/Vienna`. The person's `country` is the one that it is in; a locale says none.
+    /// IANA time zone, such as `Europe/Vienna`. The person's `country` is the one that it is in; without one, the region of the locale.
     timezone: Option<String>,
     /// What the SDK calls the device, at most 256 characters.
     device_id: Option<String>,

@@ -182,9 +182,13 @@ impl Subject {
                 known.clone_from(told);
             }
         }
-        // A locale says which language somebody reads, not where.
-        if let Some(country) = origin.timezone.as_deref().and_then(zones::country) {
-            self.country = Some(country.to_owned());
+        // A locale says which language somebody reads: where is a guess, as long as no time zone is known.
+        let country = match self.timezone.as_deref().and_then(zones::country) {
+            Some(country) => Some(country.to_owned()),
+            None => origin.locale.as_deref().and_then(zones::region),
+        };
+        if country.is_some() && self.country != country {
+            self.country = country;
         }
         session
     }

@@ -1,4 +1,4 @@
-//! Which country a time zone is in.
+//! Which country somebody is in, by time zone or locale.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -20,6 +20,16 @@ pub(super) fn country(zone: &str) -> Option<&'static str> {
     COUNTRIES.get(zone).copied()
 }
 
+/// The region of a locale, as of `de-AT` or `zh_Hant_TW` (BCP 47; a region of three digits is no country).
+pub(super) fn region(locale: &str) -> Option<String> {
+    let parts = locale.split(['-', '_', '.', '@']).skip(1);
+    // What comes after a single letter or digit says something else.
+    let mut parts = parts.take_while(|part| part.len() > 1);
+    let region = parts.find(|part| part.len() == 2)?;
+    let is_country = region.bytes().all(|byte| byte.is_ascii_alphabetic());
+    is_country.then(|| region.to_ascii_uppercase())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,6 +48,25 @@ mod tests {
         }
         for zone in ["UTC", "Etc/GMT+5", "", "Vienna", "AT"] {
             assert_eq!(country(zone), None, "{zone}");
+        }
+    }
+
+    #[test]
+    fn locales_have_the_country_of_their_region() {
+        for (locale, expected) in [
+            ("de-AT", Some("AT")),
+            ("de_at", Some("AT")),
+            ("zh-Hant-TW", Some("TW")),
+            ("sl-rozaj-IT", Some("IT")),
+            ("en_US.UTF-8", Some("US")),
+            ("en-US-u-ca-buddhist", Some("US")),
+            ("de", None),
+            ("es-419", None),
+            ("ar-u-nu-latn", None),
+            ("en-x-us", None),
+            ("", None),
+        ] {
+            assert_eq!(region(locale).as_deref(), expected, "{locale}");
         }
     }
 

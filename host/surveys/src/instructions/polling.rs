@@ -156,7 +156,7 @@ pub async fn poll(
         let standing = current::read(&mut tx, &subject.token).await?;
         let subject_id = standing.subject_id;
         let state = store::state(&mut tx, subject.app.id, subject_id).await?;
-        let Some(state) = state.filter(|_| standing.may_message(&subject.app)) else {
+        let Some(state) = state.filter(|_| standing.may_message(&app)) else {
             let nothing = Page {
                 place,
                 ..Page::default()
