@@ -1,6 +1,10 @@
 //! Keys: made, used, listed, revoked (contract 1, 13).
 
+use std::time::Duration;
+
 use nudge_apps::key::Kind;
+use nudge_db::Dialect;
+use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::{Credential, TestApp, on_both_backends, site};
@@ -13,6 +17,7 @@ on_both_backends!(
     a_key_stops_when_it_expires,
     the_last_use_is_noted_once_a_minute,
     refused_uses_are_in_the_audit_log_once_a_minute,
+    a_reader_that_goes_away_takes_no_refused_use_along,
 );
 
 async fn starts(app: &TestApp, key: &str) -> u16 {
@@ -201,6 +206,22 @@ async fn the_last_use_is_noted_once_a_minute(app: &mut TestApp) {
         (app.clock.now().0 - written[0].0) < 10_000_000,
         "the use after 61 s, not the one after 30"
     );
+}
+
+async fn a_reader_that_goes_away_takes_no_refused_use_along(app: &mut TestApp) {
+    let server = app.key(Kind::Server, &[]).await;
+    let mut held = app.services().db.write().await.unwrap();
+    if held.dialect() == Dialect::Postgres {
+        let lock = "LOCK TABLE audit_log IN SHARE ROW EXCLUSIVE MODE";
+        held.sql(lock).execute().await.unwrap();
+    }
+    assert_eq!(starts(app, &server).await, 403);
+    let list = app
+        .request(Method::GET, &app.path("/audit-log"), &app.admin())
+        .timeout(Duration::from_millis(100));
+    assert!(list.send().await.unwrap_err().is_timeout());
+    held.rollback().await.unwrap();
+    assert_eq!(app.audited("key.refused").await.len(), 1);
 }
 
 async fn refused_uses_are_in_the_audit_log_once_a_minute(app: &mut TestApp) {

@@ -61,6 +61,21 @@ impl Numbers {
         queued
     }
 
+    /// Adds numbers one after another: a commit that waits for the next transaction, that one, and those that wait behind it.
+    async fn group<const BEHIND: usize>(
+        &self,
+        first: i64,
+    ) -> (JoinHandle<Result<()>>, Tx, [JoinHandle<Tx>; BEHIND]) {
+        let one = self.adds(first).await;
+        let two = self.queues(first + 1).await;
+        let mut behind = Vec::new();
+        for number in (first + 2..).take(BEHIND) {
+            behind.push(self.queues(number).await);
+        }
+        let one = commits(one);
+        (one, two.await.unwrap(), behind.try_into().unwrap())
+    }
+
     /// The numbers that others see.
     async fn all(&self) -> Vec<i64> {
         numbers(&self.db).await
@@ -115,10 +130,7 @@ async fn waits(commit: &JoinHandle<Result<()>>) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_may_wait_for_those_that_wait_to_write() {
     let numbers = Numbers::new().await;
-    let one = numbers.adds(1).await;
-    let two = numbers.queues(2).await;
-    let one = commits(one);
-    let two = two.await.unwrap();
+    let (one, two, []) = numbers.group(1).await;
     assert!(waits(&one).await);
     assert_eq!(numbers.all().await, [0; 0], "none is committed yet");
     let two = commits(two);
@@ -161,11 +173,7 @@ async fn one_that_somebody_waits_for_is_committed_at_once() {
 async fn one_that_fails_takes_nothing_of_the_others_with_it() {
     for rolls_back in [false, true] {
         let numbers = Numbers::new().await;
-        let one = numbers.adds(1).await;
-        let two = numbers.queues(2).await;
-        let three = numbers.queues(3).await;
-        let one = commits(one);
-        let mut two = two.await.unwrap();
+        let (one, mut two, [three]) = numbers.group(1).await;
         let again = add(&mut two, 1).await.unwrap_err();
         assert_eq!(
             again.kind(),
@@ -187,11 +195,8 @@ async fn one_that_fails_takes_nothing_of_the_others_with_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_one_may_go_away() {
     let numbers = Numbers::new().await;
-    let one = numbers.adds(1).await;
-    let two = numbers.queues(2).await;
-    let one = commits(one);
+    let (one, two, []) = numbers.group(1).await;
     // It goes away while it has its turn, and so does one that waits for it.
-    let two = two.await.unwrap();
     let three = numbers.queues(3).await;
     three.abort();
     drop(two);
@@ -206,10 +211,7 @@ async fn the_last_one_may_go_away() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_that_goes_away_amid_its_commit_takes_no_others_with_it() {
     let numbers = Numbers::new().await;
-    let one = numbers.adds(1).await;
-    let two = numbers.queues(2).await;
-    let three = numbers.queues(3).await;
-    let (one, two) = (commits(one), two.await.unwrap());
+    let (one, two, [three]) = numbers.group(1).await;
     let two = commits(two);
     let three = three.await.unwrap();
     assert!(waits(&two).await);
@@ -247,11 +249,7 @@ async fn those_that_go_away_cost_no_connection() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_sqlite_undoes_everything_all_are_told() {
     let numbers = Numbers::new().await;
-    let one = numbers.adds(1).await;
-    let two = numbers.queues(2).await;
-    let three = numbers.queues(3).await;
-    let one = commits(one);
-    let mut two = two.await.unwrap();
+    let (one, mut two, [three]) = numbers.group(1).await;
     // A full disk, of which SQLite rolls back the whole transaction.
     tx_fills_the_disk(&mut two).await;
     drop(two);
@@ -261,10 +259,7 @@ async fn where_sqlite_undoes_everything_all_are_told() {
     assert_eq!(numbers.kept().await, [3]);
 
     // So it is where the failed one goes on and commits.
-    let four = numbers.adds(4).await;
-    let five = numbers.queues(5).await;
-    let four = commits(four);
-    let mut five = five.await.unwrap();
+    let (four, mut five, []) = numbers.group(4).await;
     tx_fills_the_disk(&mut five).await;
     assert_eq!(
         outcome(commits(five)).await.unwrap_err().kind(),
@@ -333,10 +328,7 @@ async fn many_at_once_are_all_there() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn closing_waits_for_what_is_under_way() {
     let numbers = Numbers::new().await;
-    let one = numbers.adds(1).await;
-    let two = numbers.queues(2).await;
-    let one = commits(one);
-    let two = two.await.unwrap();
+    let (one, two, []) = numbers.group(1).await;
     let db = numbers.db.clone();
     let closed = aside(async move { db.close().await });
     tokio::time::sleep(STAYS).await;

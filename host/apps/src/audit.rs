@@ -78,7 +78,7 @@ pub async fn list_audit_log(
     wants_csv: WantsCsv,
     Params(query): Params<AuditQuery>,
 ) -> Result<Response, ApiError> {
-    uses::flush(&services).await;
+    uses::flush(&services).await?;
     entries(services, scope.app.id, wants_csv, query).await
 }
 

@@ -182,7 +182,7 @@ impl Subject {
                 known.clone_from(told);
             }
         }
-        // A locale says which language somebody reads: where is a guess, as long as no time zone is known.
+        // A locale says which language somebody reads: where is a guess, as long as no zone with a country is known.
         let country = match self.timezone.as_deref().and_then(zones::country) {
             Some(country) => Some(country.to_owned()),
             None => origin.locale.as_deref().and_then(zones::region),

@@ -98,7 +98,7 @@ pub async fn list_keys(
     let list = format!("keys {}", scope.app.id);
     let cursors = Cursors::new(&services.secrets, list, now);
     let before = cursors.open(query.cursor.as_deref())?;
-    uses::flush(&services).await;
+    uses::flush(&services).await?;
     let mut tx = services.db.read().await?;
     let found = store::list(&mut tx, scope.app.id, before, i64::from(limit) + 1).await?;
     let data = cursors.page(found, limit, |row| row.id).map(KeyView::from);

@@ -6,10 +6,12 @@
 //! is beyond is counted (`nudge_key_refusals_unaudited_total`), but for repetitions.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 use strum::IntoStaticStr;
 
 use nudge_db::Timestamp;
+use nudge_http::ApiError;
 use nudge_platform::audit::{self, Entry};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -150,15 +152,23 @@ pub async fn run(services: Shared, halt: CancellationToken) {
             () = tokio::time::sleep(PAUSE) => false,
             () = halt.cancelled() => true,
         };
-        flush(&services).await;
+        write_waiting(&services).await;
         if stopping {
             return;
         }
     }
 }
 
-/// Writes the notes of this process that wait, for a request that is about to read them.
-pub(crate) async fn flush(services: &Shared) {
+/// Writes the notes of this process that wait, for a request that is about to read them. In a task of its own: a client
+/// that goes away takes no notes along.
+pub(crate) async fn flush(services: &Shared) -> Result<(), ApiError> {
+    let there = Arc::clone(services);
+    let task = async move { write_waiting(&there).await };
+    let written = services.console.tasks.spawn(task).await;
+    written.map_err(ApiError::internal)
+}
+
+async fn write_waiting(services: &Shared) {
     let kept = &services.key_uses;
     let _writing = kept.writing.lock().await;
     let (used, refused) = {

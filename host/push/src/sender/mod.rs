@@ -227,9 +227,9 @@ impl Sender {
             }
         }
         drop(tx);
-        // Not all apps had their turn.
-        let mut more = !due.is_empty() && (*after, last) != (Uuid::nil(), Uuid::nil());
+        let had_all = after.is_nil() && last.is_nil();
         *after = last;
+        let mut more = false;
         for (app_id, lane) in due {
             if share::is_full(self.in_hand.lock().deliveries.len()) {
                 // The app is the first one of the next turn.
@@ -239,29 +239,36 @@ impl Sender {
             if self.halt.is_cancelled() {
                 return Ok(false);
             }
-            more |= self.take(app_id, lane, now).await?;
+            let taken = self.take(app_id, lane, now).await?;
+            more |= taken.is_some_and(|left| left || !had_all);
         }
         Ok(more)
     }
 
-    /// Claims deliveries of an app, as far as it has room; answers whether there may be more, and room for them.
-    async fn take(&self, app_id: Uuid, lane: Urgency, now: Timestamp) -> nudge_db::Result<bool> {
+    /// Claims deliveries of an app, as far as it has room; answers whether there may be more, and room for them. None: there
+    /// was nothing.
+    async fn take(
+        &self,
+        app_id: Uuid,
+        lane: Urgency,
+        now: Timestamp,
+    ) -> nudge_db::Result<Option<bool>> {
         let room = self.room(app_id, lane);
         if room == 0 {
-            return Ok(false);
+            return Ok(None);
         }
         let mut tx = self.db.write_each().await?;
         let limit = i64::try_from(room).unwrap_or(i64::MAX);
         let claimed = store::claim(&mut tx, self.node, app_id, lane, now, limit).await?;
         tx.commit().await?;
         if claimed.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
         let was_full = claimed.len() >= room;
         let places = self.places(app_id, lane, &claimed);
         let batch = Batch::new(self, app_id, claimed, places);
         self.tasks.spawn(async move { batch.run().await });
-        Ok(was_full && self.room(app_id, lane) > 0)
+        Ok(Some(was_full && self.room(app_id, lane) > 0))
     }
 
     /// How many deliveries of a lane of an app may be claimed now.
