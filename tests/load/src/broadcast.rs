@@ -27,7 +27,7 @@ use crate::report::{Table, rate, say};
 /// Rows of a statement and transaction.
 const ROWS: usize = 500;
 /// How often it is looked how far the broadcast is.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(200);
 /// Requests of which the service is measured alone, at the most.
 const ALONE: usize = 20_000;
 /// How long servers live between two kills, in milliseconds.
@@ -161,8 +161,8 @@ async fn kill(
 struct Left {
     begun: i64,
     running: i64,
+    /// Whether an occasion is left, whether a delivery waits, and whether one is in a server's hands.
     occasions: i64,
-    /// Whether a delivery waits, and whether one is in a server's hands.
     waiting: i64,
     in_hand: i64,
     /// How many states deliveries came into.
@@ -179,7 +179,7 @@ pub(crate) async fn watch(db: &Db, started: Instant) -> anyhow::Result<Times> {
             .sql(
                 "SELECT (SELECT count(*) FROM jobs WHERE kind = 'campaign.run') AS begun,
                         (SELECT count(*) FROM jobs WHERE kind = 'campaign.run' AND completed_at IS NULL) AS running,
-                        (SELECT count(*) FROM occasions) AS occasions,
+                        (SELECT count(*) FROM (SELECT 1 AS one FROM occasions LIMIT 1) AS first) AS occasions,
                         (SELECT count(*) FROM (SELECT 1 AS one FROM deliveries
                          WHERE due_at IS NOT NULL AND node IS NULL LIMIT 1) AS first) AS waiting,
                         (SELECT count(*) FROM (SELECT 1 AS one FROM deliveries

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::standing;
+use super::{standing, store};
 use crate::runs::standing::RunState;
 use crate::services::Services;
 
@@ -72,6 +72,8 @@ struct Progress {
 pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
     let input: Input = job.input()?;
     let mut progress: Progress = job.progress()?;
+    // As of the last count: none of the pages since then is done.
+    let mut room = 0;
     loop {
         job.check()?;
         let mut tx = services.db.read().await?;
@@ -82,11 +84,15 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
             RunState::Rests => return Err(Error::Wait(REST)),
             RunState::Over => break,
         }
-        let waiting =
-            crate::runs::store::count_due(&mut tx, job.app_id, input.campaign_id, now, BACKLOG);
-        if waiting.await? >= BACKLOG {
+        if room <= 0 {
+            let (app_id, campaign_id) = (job.app_id, input.campaign_id);
+            let due = store::count_due(&mut tx, app_id, campaign_id, now, BACKLOG).await?;
+            room = BACKLOG - due;
+        }
+        if room <= 0 {
             return Err(Error::Wait(BREATHER));
         }
+        room -= PAGE;
         drop(tx);
         if !page(services, job, &input, &mut progress).await? {
             break;
@@ -111,16 +117,16 @@ async fn page(
 ) -> Result<bool, Error> {
     let (app_id, now) = (job.app_id, services.clock.now());
     let mut tx = services.db.unhurried().write().await?;
-    if !crate::runs::store::hold(&mut tx, app_id, input.campaign_id, job.id).await? {
+    if !store::hold(&mut tx, app_id, input.campaign_id, job.id).await? {
         return Ok(false);
     }
     let people =
-        crate::runs::store::people(&mut tx, app_id, progress.after, input.last, PAGE).await?;
+        store::people(&mut tx, app_id, progress.after, input.last, PAGE).await?;
     let Some((newest, people)) = people else {
         return Ok(false);
     };
     let key = key(input.occasion);
-    let occasion = |person: &crate::runs::store::Person| {
+    let occasion = |person: &store::Person| {
         let at = input.reaches(person.timezone.as_deref())?;
         Some(NewOccasion {
             id: id::new(now),

@@ -280,7 +280,7 @@ pub async fn newest_subject(tx: &mut Tx, app_id: Uuid) -> Result<Uuid> {
 }
 
 /// Somebody whom a run is about.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug)]
 pub struct Person {
     /// The subject.
     pub id: Uuid,
@@ -290,8 +290,8 @@ pub struct Person {
     pub alias: i64,
 }
 
-/// The subjects of an app after one and up to another, in order. They are kept from being merged or removed until
-/// the transaction ends. Answers how far that went too; none: there are no more.
+/// The subjects of an app after one and up to another, in order, without those that are being deleted. They are kept from
+/// being merged or removed until the transaction ends. Answers how far that went too; none: there are no more.
 pub async fn people(
     tx: &mut Tx,
     app_id: Uuid,
@@ -299,33 +299,37 @@ pub async fn people(
     last: Uuid,
     limit: i64,
 ) -> Result<Option<(Uuid, Vec<Person>)>> {
+    #[derive(sqlx::FromRow)]
+    struct PersonRow {
+        id: Uuid,
+        timezone: Option<String>,
+        suppressed: bool,
+        alias: Option<i64>,
+    }
     let keep = tx.dialect().for_key_share();
-    let rows: Vec<Uuid> = tx
+    let rows: Vec<PersonRow> = tx
         .sql(
-            "SELECT id FROM subjects WHERE app_id = $1 AND id > $2 AND id <= $3 ORDER BY id LIMIT ",
+            "SELECT s.id, s.timezone, s.suppressed,
+                    (SELECT min(a.number) FROM aliases a WHERE a.subject_id = s.id) AS alias
+             FROM subjects s WHERE s.app_id = $1 AND s.id > $2 AND s.id <= $3 ORDER BY s.id LIMIT ",
         )
         .bind(app_id)
         .bind(after)
         .bind(last)
         .push_bind(limit)
         .push(keep)
-        .fetch_values()
-        .await?;
-    let Some(newest) = rows.last().copied() else {
-        return Ok(None);
-    };
-    let ids = rows.into_iter();
-    let people = tx
-        .with_rows("v(id)", nudge_db::Rows::new().uuids(ids))
-        .push(
-            " SELECT s.id, s.timezone, min(a.number) AS alias FROM v JOIN subjects s ON s.id = v.id
-              JOIN aliases a ON a.subject_id = s.id WHERE s.app_id = ",
-        )
-        .push_bind(app_id)
-        .push(" AND s.suppressed = ")
-        .push_bind(false)
-        .push(" GROUP BY s.id, s.timezone ORDER BY s.id")
         .fetch_all()
         .await?;
-    Ok(Some((newest, people)))
+    let Some(newest) = rows.last().map(|row| row.id) else {
+        return Ok(None);
+    };
+    let people = rows.into_iter().filter(|row| !row.suppressed);
+    let people = people.filter_map(|row| {
+        Some(Person {
+            id: row.id,
+            timezone: row.timezone,
+            alias: row.alias?,
+        })
+    });
+    Ok(Some((newest, people.collect())))
 }

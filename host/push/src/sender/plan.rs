@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::campaign::{Campaign, Halted, campaign, halted_again};
 use super::devices::{Outgoing, given_up, outgoing};
-use super::store::{self, Claimed};
+use super::store::Claimed;
 use crate::personalization::{Made, Recipient, make};
 use crate::providers::Target;
 use crate::services::Shared;
@@ -59,7 +59,8 @@ pub(super) struct Broken {
 
 /// What is known of a batch of deliveries of one app.
 struct Known {
-    consents: HashMap<Uuid, store::Consent>,
+    /// See [`tokens::store::Active::consents`].
+    consents: HashMap<Uuid, Option<bool>>,
     targets: HashMap<Uuid, Vec<Target>>,
     /// People with a token that cannot be read.
     unreadable: HashSet<Uuid>,
@@ -157,7 +158,6 @@ async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known
     subjects.sort_unstable();
     subjects.dedup();
     let mut tx = services.db.read().await?;
-    let consents = store::consents(&mut tx, app.id, &subjects).await?;
     let mut targets: HashMap<Uuid, Vec<Target>> = HashMap::new();
     let active = tokens::store::active_of(&mut tx, &services.secrets, app.id, &subjects).await?;
     for target in active.targets {
@@ -170,7 +170,7 @@ async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known
         .collect();
     let events = events(&mut tx, app.id, &seqs).await?;
     Ok(Known {
-        consents,
+        consents: active.consents,
         targets,
         unreadable: active.unreadable,
         events,
@@ -200,15 +200,11 @@ async fn events(
 fn before_rendering(app: &App, delivery: &Claimed, known: &Known, now: Timestamp) -> Option<Step> {
     let end = |status, reason: &str| Some(Step::End(status, reason.to_owned(), None));
     let first = delivery.status == Status::Queued.name();
-    let Some(consent) = known
-        .consents
-        .get(&delivery.subject_id)
-        .filter(|it| !it.suppressed)
-    else {
+    let Some(consent) = known.consents.get(&delivery.subject_id) else {
         // Erased, or about to be.
         return end(Status::Cancelled, "subject_gone");
     };
-    let granted = consent.messaging.unwrap_or(!app.settings.consent.required);
+    let granted = consent.unwrap_or(!app.settings.consent.required);
     if first && !granted {
         return end(Status::Skipped, "consent_missing");
     }

@@ -1,7 +1,5 @@
 //! What the sender reads and writes.
 
-use std::collections::HashMap;
-
 use nudge_db::{IS, Result, Rows, Timestamp, Tx};
 use nudge_platform::claims::Claims;
 use nudge_records::deliveries::Urgency;
@@ -59,14 +57,6 @@ pub(super) struct Settled {
 pub(super) struct After {
     pub id: Uuid,
     pub status: String,
-}
-
-/// Whether a person may be sent anything.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
-pub(super) struct Consent {
-    id: Uuid,
-    pub suppressed: bool,
-    pub messaging: Option<bool>,
 }
 
 /// The next app after one that has deliveries for the sender, now or later.
@@ -149,25 +139,6 @@ pub(super) async fn claim(
         )
         .fetch_all()
         .await
-}
-
-/// Whether people may be sent anything.
-pub(super) async fn consents(
-    tx: &mut Tx,
-    app_id: Uuid,
-    subjects: &[Uuid],
-) -> Result<HashMap<Uuid, Consent>> {
-    let mut found = HashMap::new();
-    for chunk in subjects.chunks(Rows::MOST) {
-        let rows: Vec<Consent> = tx
-            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
-            .push(" SELECT s.id, s.suppressed, s.messaging_consent AS messaging FROM v JOIN subjects s ON s.id = v.id WHERE s.app_id = ")
-            .push_bind(app_id)
-            .fetch_all()
-            .await?;
-        found.extend(rows.into_iter().map(|row| (row.id, row)));
-    }
-    Ok(found)
 }
 
 /// Notes that deliveries are handed over, before they are; answers those that may be: not one that was called off,

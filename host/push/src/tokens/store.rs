@@ -1,6 +1,6 @@
 //! Push tokens in the database.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use nudge_db::{Error, IS, Result, Rows, Timestamp, Tx};
 use nudge_platform::sealed::{Sealed, SealedColumn};
@@ -14,7 +14,18 @@ use crate::providers::{Address, Environment, Target};
 /// The table.
 pub(super) const TABLE: &str = "push_tokens";
 
+/// A person, and one of its tokens if it has any.
 #[derive(sqlx::FromRow)]
+struct PersonRow {
+    subject_id: Uuid,
+    messaging_consent: Option<bool>,
+    device_id: Option<String>,
+    registration: Option<String>,
+    provider: Option<String>,
+    environment: Option<String>,
+    sealed: Option<Sealed>,
+}
+
 struct TargetRow {
     subject_id: Uuid,
     device_id: String,
@@ -44,6 +55,8 @@ pub struct Shown {
 pub struct Active {
     /// Devices with active tokens, the newest registrations of a person first.
     pub targets: Vec<Target>,
+    /// What people say to messages, if they have said it; nothing of those that are gone or being deleted.
+    pub consents: HashMap<Uuid, Option<bool>>,
     /// People with a token that cannot be read, such as one that is sealed with a key that this process lacks.
     pub unreadable: HashSet<Uuid>,
 }
@@ -65,20 +78,28 @@ pub async fn active_of(
 ) -> Result<Active> {
     let mut active = Active::default();
     for chunk in subject_ids.chunks(Rows::MOST) {
-        let rows: Vec<TargetRow> = tx
+        let rows: Vec<PersonRow> = tx
             .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
             .push(
-                " SELECT t.subject_id, t.device_id, t.registration, t.provider, t.environment, t.sealed
-                  FROM v JOIN push_tokens t ON t.subject_id = v.id
-                  JOIN subjects s ON s.id = t.subject_id
-                  WHERE t.status = 'active' AND t.sealed IS NOT NULL AND NOT s.suppressed AND t.app_id",
+                " SELECT s.id AS subject_id, s.messaging_consent, t.device_id, t.registration, t.provider,
+                         t.environment, t.sealed
+                  FROM v JOIN subjects s ON s.id = v.id
+                  LEFT JOIN push_tokens t ON t.subject_id = s.id AND t.status = 'active' AND t.sealed IS NOT NULL
+                                             AND t.app_id",
             )
             .push(IS)
             .push_bind(app_id)
-            .push(" ORDER BY t.subject_id, t.registered_at DESC, t.device_id")
+            .push(" WHERE NOT s.suppressed AND s.app_id")
+            .push(IS)
+            .push_bind(app_id)
+            .push(" ORDER BY s.id, t.registered_at DESC, t.device_id")
             .fetch_all()
             .await?;
         for row in rows {
+            active
+                .consents
+                .insert(row.subject_id, row.messaging_consent);
+            let Some(row) = row.token() else { continue };
             let (subject_id, registration) = (row.subject_id, row.registration.clone());
             match row.target(secrets) {
                 Ok(target) => active.targets.push(target),
@@ -90,6 +111,19 @@ pub async fn active_of(
         }
     }
     Ok(active)
+}
+
+impl PersonRow {
+    fn token(self) -> Option<TargetRow> {
+        Some(TargetRow {
+            subject_id: self.subject_id,
+            device_id: self.device_id?,
+            registration: self.registration?,
+            provider: self.provider?,
+            environment: self.environment?,
+            sealed: self.sealed?,
+        })
+    }
 }
 
 impl TargetRow {

@@ -1,0 +1,2 @@
+-- SQLite changes rows in place.
+SELECT 1;
