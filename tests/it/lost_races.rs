@@ -1,8 +1,107 @@
 //! Transactions that the database ends because they wait for each other: no client hears of them.
 
+use std::time::Duration;
+
 use serde_json::json;
-use tests::session::survey_body;
+use tests::session::{survey_body, text};
 use tests::{Backend, TestApp, site};
+
+async fn somebody_waits_for_a_lock(app: &TestApp) {
+    app.until("nobody waits for a lock", async || {
+        let waiting: Vec<(i64,)> = app
+            .rows("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+            .await;
+        waiting[0].0 > 0
+    })
+    .await;
+}
+
+/// A request finds a person by a name; before it holds the row, the person becomes part of another, as by a session with an
+/// identity token. The deletion and the export are that one's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_merged_meanwhile_is_deleted_nevertheless() {
+    let app = TestApp::start(site!(), Backend::Postgres).await;
+    let into = app.session("survivor").await;
+    for (name, route) in [("first", "export"), ("second", "delete")] {
+        let merged = app.session(name).await;
+        let mut merge = app.services().db.write().await.unwrap();
+        for statement in [
+            "UPDATE aliases SET subject_id = $3 WHERE app_id = $1 AND subject_id = $2",
+            "DELETE FROM subjects WHERE app_id = $1 AND id = $2 AND id <> $3",
+        ] {
+            let changed = merge
+                .sql(statement)
+                .bind(app.access.app_id)
+                .bind(merged.subject_id.parse::<uuid::Uuid>().unwrap())
+                .bind(into.subject_id.parse::<uuid::Uuid>().unwrap())
+                .execute()
+                .await
+                .unwrap();
+            assert_eq!(changed, 1);
+        }
+        let path = app.path(&format!("/gdpr/{route}"));
+        let (body, admin) = (json!({"anonymousId": name}), app.admin());
+        let request = app.post(&path, &admin, &body);
+        let end = async {
+            somebody_waits_for_a_lock(&app).await;
+            merge.commit().await.unwrap();
+        };
+        let (answer, ()) = tokio::join!(request, end);
+        let answer = answer.data(202);
+        if route == "delete" {
+            crate::deletion::deleted(&app, &text(&answer, "jobId")).await;
+        }
+    }
+    let left: Vec<(i64,)> = app.rows("SELECT count(*) FROM subjects").await;
+    assert_eq!(left[0].0, 0);
+    app.finish().await;
+}
+
+/// A look at the run of a campaign that is over removes what is left of it. The campaign is active again before it does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_goes_on_again_loses_nothing_to_an_old_look() {
+    let app = TestApp::start(site!(), Backend::Postgres).await;
+    let ada = app.session("ada").await;
+    let id = crate::runs::scheduled(&app, crate::runs::daily("UTC")).await;
+    let app_id = app.access.app_id;
+    let later = app.services().clock.now().plus(Duration::from_hours(1));
+    let mut left = app.services().db.write().await.unwrap();
+    for (statement, at) in [
+        ("UPDATE campaigns SET status = 'completed' WHERE app_id = $1 AND id = $2 AND $3 > 0", later),
+        ("UPDATE campaign_runs SET next_at = NULL, look_at = $3 WHERE app_id = $1 AND campaign_id = $2", later),
+        (
+            "INSERT INTO occasions (id, app_id, campaign_id, subject_id, alias_number, key, due_at, event_seq)
+             SELECT a.subject_id, $1, $2, a.subject_id, a.number, 'run 2', $3, -1 FROM aliases a",
+            later.plus(Duration::from_hours(24)),
+        ),
+    ] {
+        let changed = left.sql(statement).bind(app_id).bind(id).bind(at).execute().await;
+        assert_eq!(changed.unwrap(), 1, "{statement}");
+    }
+    left.commit().await.unwrap();
+
+    let mut save = app.services().db.write().await.unwrap();
+    for statement in [
+        "UPDATE campaigns SET status = 'active' WHERE app_id = $1 AND id = $2",
+        "UPDATE campaign_runs SET look_at = look_at + 1 WHERE app_id = $1 AND campaign_id = $2",
+    ] {
+        let changed = save.sql(statement).bind(app_id).bind(id).execute().await;
+        assert_eq!(changed.unwrap(), 1, "{statement}");
+    }
+    app.advance(3_601);
+    somebody_waits_for_a_lock(&app).await;
+    save.commit().await.unwrap();
+    app.until("nobody looks again", async || {
+        let looks: Vec<(i64,)> = app
+            .rows("SELECT look_at FROM campaign_runs WHERE look_at IS NOT NULL")
+            .await;
+        looks.iter().all(|(at,)| *at > later.0 + 1)
+    })
+    .await;
+    let kept: Vec<(uuid::Uuid,)> = app.rows("SELECT subject_id FROM occasions").await;
+    assert_eq!(kept.len(), 1, "of {}", ada.subject_id);
+    app.finish().await;
+}
 
 /// A change locks its survey and then the app. Somebody else has the app and asks for the survey: PostgreSQL ends
 /// the change, since it was the first to wait.
@@ -42,13 +141,7 @@ async fn a_change_that_loses_against_another_one_is_made_again() {
     let editor = app.editor();
     let change = app.patch(&survey, &editor, &body);
     let conflict = async {
-        app.until("the change does not wait for the survey", async || {
-            let waiting: Vec<(i64,)> = app
-                .rows("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
-                .await;
-            waiting[0].0 > 0
-        })
-        .await;
+        somebody_waits_for_a_lock(&app).await;
         let locked: Vec<(uuid::Uuid,)> = other
             .sql("SELECT id FROM apps WHERE id = $1 FOR UPDATE")
             .bind(app.access.app_id)

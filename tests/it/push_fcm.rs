@@ -1,10 +1,12 @@
 //! Google's service: what it is sent and granted, and what its answers mean (contract 9).
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use nudge_campaigns::push::message::Message;
 use nudge_campaigns::push::options::Options;
 use serde_json::{Value, json};
-use tests::providers::{Reply, fcm};
+use tests::providers::{Hold, Reply, fcm};
 use tests::{TestApp, on_both_backends};
 
 use crate::push_providers::{
@@ -15,6 +17,7 @@ use crate::push_tokens::targets;
 on_both_backends!(
     fcm_gets_what_google_asks_for,
     fcm_grants_are_shared_and_renewed,
+    who_waits_for_a_grant_that_is_refused_asks_for_no_other,
     fcm_answers_are_told_apart,
 );
 
@@ -84,6 +87,30 @@ async fn fcm_grants_are_shared_and_renewed(app: &mut TestApp) {
     }
     let expected = ("invalid".to_owned(), Some("invalid_grant".to_owned()));
     assert_eq!(statuses(app).await, [expected]);
+}
+
+async fn who_waits_for_a_grant_that_is_refused_asks_for_no_other(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    let (_, target) = device(app, "ada", &providers.fcm.token(1)).await;
+    let hold = Hold::default();
+    providers.fcm.hold_grant(&hold);
+    let messages: Vec<Message> = (0..20).map(|_| message(app, Options::default())).collect();
+    let all = join_all(messages.iter().map(|message| send(app, &target, message)));
+    let release = async {
+        app.until("nobody asks", async || providers.fcm.granted().len() == 1)
+            .await;
+        // All have begun to wait.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        hold.release();
+    };
+    let (outcomes, ()) = tokio::join!(all, release);
+    for outcome in outcomes {
+        assert_eq!(outcome, retry(None, "status_503"));
+    }
+    assert_eq!(providers.fcm.granted().len(), 1);
+    accepted(&send(app, &target, &messages[0]).await);
+    assert_eq!(providers.fcm.granted().len(), 2);
 }
 
 async fn fcm_answers_are_told_apart(app: &mut TestApp) {

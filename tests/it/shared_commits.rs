@@ -223,6 +223,26 @@ async fn one_that_goes_away_amid_its_commit_takes_no_others_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_goes_to_its_end_and_is_told_of_whoever_goes_away() {
+    let numbers = Numbers::new().await;
+    let mut commits = numbers.db.commits().unwrap();
+    for number in 0..20 {
+        let tx = if number % 2 == 0 {
+            numbers.adds(number).await
+        } else {
+            let mut tx = numbers.db.write().await.unwrap();
+            add(&mut tx, number).await.unwrap();
+            tx
+        };
+        commits.borrow_and_update();
+        assert!(futures_util::poll!(tx.commit()).is_pending());
+        let told = tokio::time::timeout(HANGS, commits.changed()).await;
+        told.unwrap().unwrap();
+        assert_eq!(numbers.kept().await.last(), Some(&number));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn those_that_go_away_cost_no_connection() {
     let numbers = Numbers::new().await;
     // Others have no part in it: it ends with its connection.

@@ -1,10 +1,12 @@
 //! Counts over time (contract 13).
 
+use nudge_records::stats::Kind;
 use serde_json::{Value, json};
 use tests::{TestApp, on_both_backends};
 
 on_both_backends!(
     what_happens_is_counted_by_the_hour_and_the_day,
+    a_reader_that_goes_away_loses_no_counts,
     bad_ranges_are_refused,
 );
 
@@ -62,6 +64,22 @@ async fn what_happens_is_counted_by_the_hour_and_the_day(app: &mut TestApp) {
     )
     .await;
     assert_eq!(before["totals"]["events"], 0);
+}
+
+/// Counts are written for who asks for them. Who goes away meanwhile takes none along.
+async fn a_reader_that_goes_away_loses_no_counts(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    app.ingest_and_ask(&ada, &[app.event(&ada, "purchase", &json!({}))])
+        .await;
+    stats(app, "").await;
+    let services = app.services();
+    let (app_id, now) = (app.access.app_id, services.clock.now());
+    for _ in 0..20 {
+        services.stats.count(app_id, now, Kind::Accepted, 1);
+        let flush = services.stats.flush(&services.db);
+        assert!(futures_util::poll!(std::pin::pin!(flush)).is_pending());
+    }
+    assert_eq!(stats(app, "").await["totals"]["accepted"], 21);
 }
 
 async fn bad_ranges_are_refused(app: &mut TestApp) {

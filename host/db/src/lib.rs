@@ -42,4 +42,4 @@ pub use rows::Rows;
 pub use shards::Shards;
 pub use statement::{Bind, IS, Record, Statement};
 pub use timestamp::Timestamp;
-pub use tx::Tx;
+pub use tx::{Tx, to_its_end};

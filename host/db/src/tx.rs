@@ -1,7 +1,10 @@
 //! A transaction on either database.
 
+use std::io;
+
 use futures_util::future::BoxFuture;
 use sqlx::{Sqlite, Transaction};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::pool::{Lease, Pool};
@@ -23,6 +26,14 @@ pub struct Tx {
     commits: Option<watch::Sender<()>>,
     /// Where the rows of distributed tables are.
     shards: Option<Shards>,
+}
+
+/// Does something in a task of its own, so that it goes to its end also if this is dropped, as when a client goes away.
+pub async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    let ended = Handle::current().spawn(work).await;
+    ended.unwrap_or_else(|error| Err(Error::unavailable(io::Error::other(error))))
 }
 
 #[derive(Debug)]
@@ -164,9 +175,12 @@ impl Tx {
         Statement::change_rows(self, table, rows)
     }
 
-    /// Makes everything in the transaction durable.
+    /// Makes everything in the transaction durable. On SQLite it goes to its end also if this is
+    /// dropped: others are told of it, and may have a part in it.
     pub fn commit(self) -> BoxFuture<'static, Result<()>> {
-        Box::pin(async move {
+        let is_shared = matches!(self.inner, Inner::SqliteTurn(_));
+        let commits = self.commits;
+        let committed = async move {
             let outcome = match self.inner {
                 Inner::Sqlite(transaction) => transaction.commit().await.map_err(Error::from),
                 Inner::SqliteTurn(turn) => turn.commit().await,
@@ -175,11 +189,16 @@ impl Tx {
                 Inner::PostgresTogether(together) => Box::pin(together.commit()).await,
             };
             // A commit that failed may have happened.
-            if let Some(commits) = self.commits {
+            if let Some(commits) = commits {
                 commits.send_replace(());
             }
             outcome
-        })
+        };
+        if is_shared {
+            Box::pin(to_its_end(committed))
+        } else {
+            Box::pin(committed)
+        }
     }
 
     /// Gives everything in the transaction up.

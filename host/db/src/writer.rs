@@ -6,7 +6,8 @@
 //! wait, and at the latest when all have had their turn that waited when the first one was over. Then each is told its outcome.
 //! A transaction for which nobody waits is committed by itself.
 //!
-//! Turns may be dropped at any await, as clients go away. What they leave, the next turn or [`Writer::end`] undoes.
+//! Turns may be dropped at any await, as clients go away. What they leave, the next turn or [`Writer::end`] undoes. A commit is
+//! not: it goes on in a task of its own ([`Tx::commit`](crate::Tx::commit)).
 
 use std::io;
 use std::sync::Arc;
@@ -175,7 +176,7 @@ impl Turn {
         Ok(self.link.as_mut().ok_or(sqlx::Error::PoolClosed)?)
     }
 
-    /// Makes the transaction durable, by itself or with others.
+    /// Makes the transaction durable, by itself or with others. Not to be dropped: the others' outcome would go with it.
     pub(crate) async fn commit(mut self) -> Result<()> {
         let is_awaited = self.writer.waiting.load(Ordering::SeqCst) > 0;
         let leaves = self.can_wait && is_awaited;
@@ -198,8 +199,7 @@ impl Turn {
                 self.writer.end();
             }
         } else if let Some(mut link) = link {
-            // Not here: who waits for this one may go away, and must not take the others' outcome along.
-            Handle::current().spawn(async move { link.end().await });
+            link.end().await;
         }
         outcome.await.unwrap_or_else(|_| Err(lost()))
     }

@@ -6,10 +6,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt as _;
 use nudge_db::{Db, Dialect, Kind, Shards, Tx};
 use nudge_http::admission;
 use nudge_pipeline::{Fired, Pipeline, Room, SeenVersions, Size, Work};
@@ -195,7 +197,11 @@ impl Writer {
             }
             metrics::histogram!("nudge_commit_requests")
                 .record(u32::try_from(group.len()).unwrap_or(u32::MAX));
-            self.commit(group).await;
+            // A panic is a defect that must not take the writer with it; who waits for the group is told to come back.
+            let commit = AssertUnwindSafe(self.commit(group)).catch_unwind();
+            if commit.await.is_err() {
+                tracing::error!("a group of requests could not be committed");
+            }
             drop(turn);
         }
     }

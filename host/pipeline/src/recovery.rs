@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nudge_db::{Dialect, Timestamp, Tx};
-use nudge_platform::due::{Next, Pacer, Setbacks};
+use nudge_platform::due::{self, Next, Pacer, Setbacks};
 use nudge_records::events;
 use nudge_records::events::Origin;
 use nudge_records::events::store::{RequestKey, Stored};
@@ -87,17 +87,16 @@ impl Recovery {
     }
 
     async fn turn(&mut self) -> nudge_db::Result<Next> {
-        self.heed_the_clock().await?;
-        let inner = self.pipeline.inner();
-        let now = inner.clock.now();
-        // A clock that was set back must not silence this process.
-        let silent = now < self.beat_at || now.since(self.beat_at) >= HEARTBEAT;
+        let now = self.pipeline.inner().clock.now();
+        let silent = due::is_over(HEARTBEAT, self.beat_at, now);
         let beats = silent && !self.is_quiet;
         if beats {
             let inner = self.pipeline.inner();
             inner.silent_since.lock().get_or_insert_with(Instant::now);
             self.beat(now).await?;
         }
+        // Only now: that may take long or fail, and this process lives nevertheless.
+        self.heed_the_clock().await?;
         let inner = self.pipeline.inner();
         inner.memory.age();
         for app in inner.apps.changed().await? {
@@ -161,7 +160,7 @@ impl Recovery {
         *inner.silent_since.lock() = Some(Instant::now());
         self.beat_at = now;
         // Once in a while in any case: one that was given up for dead may have claimed more before it ended.
-        self.must_release |= buried > 0 || now.since(self.released_at) >= timeout;
+        self.must_release |= buried > 0 || due::is_over(timeout, self.released_at, now);
         Ok(())
     }
 

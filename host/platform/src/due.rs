@@ -78,6 +78,34 @@ impl Pacer {
     }
 }
 
+/// Whether a pause is over that began at an instant. One that has not come yet is from before the clock was set back.
+pub fn is_over(pause: Duration, began: Timestamp, now: Timestamp) -> bool {
+    now < began || now.since(began) >= pause
+}
+
+/// Errors of one app are no other app's trouble: a round notes them, goes on, and fails at its end.
+#[derive(Debug, Default)]
+pub struct FirstError(Option<nudge_db::Error>);
+
+impl FirstError {
+    /// Takes note of what came of one. An error where the database is away ends the round: it is everybody's.
+    pub fn note(&mut self, outcome: nudge_db::Result<()>) -> nudge_db::Result<()> {
+        match outcome {
+            Err(error) if error.is_outage() => Err(error),
+            Err(error) => {
+                self.0.get_or_insert(error);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Ends the round.
+    pub fn end(self) -> nudge_db::Result<()> {
+        self.0.map_or(Ok(()), Err)
+    }
+}
+
 /// Why work failed, as far as it matters for the log.
 pub trait Failure: fmt::Debug {
     /// Whether the database is away: then all that needs it fails, for one reason.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use nudge_db::Db;
+use nudge_db::{Db, to_its_end};
 use nudge_platform::clock::Clock;
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -71,8 +71,14 @@ impl Recorder {
         self.statistics.has_failures() || self.logs.any() || self.comparisons.any()
     }
 
-    /// Writes down what was noted. What can't be written is noted still.
-    pub async fn flush(&self, db: &Db) -> nudge_db::Result<()> {
+    /// Writes down what was noted. What can't be written is noted still. In a task of its own: a client
+    /// that goes away while it waits takes nothing along.
+    pub async fn flush(self: &Arc<Self>, db: &Db) -> nudge_db::Result<()> {
+        let (there, db) = (Arc::clone(self), db.clone());
+        to_its_end(async move { there.write_pending(&db).await }).await
+    }
+
+    async fn write_pending(&self, db: &Db) -> nudge_db::Result<()> {
         let _writing = self.writing.lock().await;
         let counts = self.statistics.take();
         let lines = self.logs.take(self.clock.now());

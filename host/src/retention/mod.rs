@@ -9,8 +9,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use nudge_apps::console;
+use nudge_campaigns::settings::Retention;
 use nudge_db::{Timestamp, Tx};
 use nudge_people::privacy;
+use nudge_platform::due::FirstError;
 use nudge_platform::rounds::Round;
 use nudge_push::webhooks;
 use nudge_records::webhooks::messages;
@@ -49,6 +51,8 @@ pub async fn run(services: Shared, halt: CancellationToken) {
     let mut often_at = Timestamp::default();
     loop {
         let now = services.clock.now();
+        // A clock that was set back puts nothing off.
+        often_at = often_at.min(now.plus(OFTEN));
         if now >= often_at {
             often_at = now.plus(OFTEN);
             if let Err(error) = remove_rejected(&services, now, &halt).await {
@@ -58,7 +62,6 @@ pub async fn run(services: Shared, halt: CancellationToken) {
                 tracing::warn!(error = ?error, "ended console sessions could not be removed yet");
             }
         }
-        // A clock that was set back puts no round off.
         next_at = next_at.min(now.plus(PAUSE));
         if now >= next_at {
             next_at = match turn(&services, now, &halt).await {
@@ -153,50 +156,64 @@ async fn round(
     let ids: Vec<Uuid> = versions.into_iter().map(|(id, _)| id).collect();
     let settings = nudge_campaigns::apps::settings(&mut tx, &ids).await?;
     drop(tx);
+    let mut failed = FirstError::default();
     for (app_id, _, settings) in settings {
-        let Some(settings) = settings else { continue };
-        let before = |days: i64| now.minus(DAY * u32::try_from(days).unwrap_or(u32::MAX));
-        let letters = before(settings.retention.dead_letters_days);
-        drain(services, halt, move |tx| {
-            store::delete_letters(tx, app_id, letters).boxed()
-        })
-        .await?;
-        let noted = before(SUPPRESSED_DAYS);
-        drain(services, halt, move |tx| {
-            store::delete_suppressed(tx, app_id, noted).boxed()
-        })
-        .await?;
-        let mutations = before(MUTATION_DAYS);
-        drain(services, halt, move |tx| {
-            properties::forget_before(tx, app_id, mutations).boxed()
-        })
-        .await?;
-        let days = settings.retention.deliveries_days;
-        let made = before(days.unwrap_or(DELIVERY_DAYS));
-        drain(services, halt, move |tx| {
-            deliveries::store::delete_old(tx, app_id, made, STEP).boxed()
-        })
-        .await?;
-        let told = now.minus(webhooks::KEPT);
-        drain(services, halt, move |tx| {
-            messages::delete_before(tx, app_id, told).boxed()
-        })
-        .await?;
-        // A span that began before is looked at as long as it goes on.
-        let spans = now.minus(stats::DEFINITION_SPAN + PAUSE);
-        let counts = now.minus(stats::KEPT);
-        drain(services, halt, move |tx| {
-            let forget = async move {
-                Ok(stats::store::forget_definitions(tx, app_id, spans).await?
-                    + stats::store::forget(tx, app_id, counts).await?)
-            };
-            forget.boxed()
-        })
-        .await?;
-        privacy::exports::remove_expired(services, app_id, now).await?;
-        if let Some(days) = settings.retention.events_days {
-            events::remove(services, app_id, before(days), halt).await?;
+        if let Some(settings) = settings {
+            failed.note(of_app(services, app_id, &settings.retention, now, halt).await)?;
         }
+    }
+    failed.end()
+}
+
+/// Goes through an app.
+async fn of_app(
+    services: &Shared,
+    app_id: Uuid,
+    retention: &Retention,
+    now: Timestamp,
+    halt: &CancellationToken,
+) -> nudge_db::Result<()> {
+    let before = |days: i64| now.minus(DAY * u32::try_from(days).unwrap_or(u32::MAX));
+    let letters = before(retention.dead_letters_days);
+    drain(services, halt, move |tx| {
+        store::delete_letters(tx, app_id, letters).boxed()
+    })
+    .await?;
+    let noted = before(SUPPRESSED_DAYS);
+    drain(services, halt, move |tx| {
+        store::delete_suppressed(tx, app_id, noted).boxed()
+    })
+    .await?;
+    let mutations = before(MUTATION_DAYS);
+    drain(services, halt, move |tx| {
+        properties::forget_before(tx, app_id, mutations).boxed()
+    })
+    .await?;
+    let days = retention.deliveries_days;
+    let made = before(days.unwrap_or(DELIVERY_DAYS));
+    drain(services, halt, move |tx| {
+        deliveries::store::delete_old(tx, app_id, made, STEP).boxed()
+    })
+    .await?;
+    let told = now.minus(webhooks::KEPT);
+    drain(services, halt, move |tx| {
+        messages::delete_before(tx, app_id, told).boxed()
+    })
+    .await?;
+    // A span that began before is looked at as long as it goes on.
+    let spans = now.minus(stats::DEFINITION_SPAN + PAUSE);
+    let counts = now.minus(stats::KEPT);
+    drain(services, halt, move |tx| {
+        let forget = async move {
+            Ok(stats::store::forget_definitions(tx, app_id, spans).await?
+                + stats::store::forget(tx, app_id, counts).await?)
+        };
+        forget.boxed()
+    })
+    .await?;
+    privacy::exports::remove_expired(services, app_id, now).await?;
+    if let Some(days) = retention.events_days {
+        events::remove(services, app_id, before(days), halt).await?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use nudge_platform::clock::Clock;
 use serde_json::{Value, json};
 
 use super::Authority;
-use super::server::{self, Log, Received, Reply, Running};
+use super::server::{self, Hold, Log, Received, Reply, Running};
 
 /// The Firebase project.
 pub const PROJECT: &str = "shop-1234";
@@ -112,6 +112,12 @@ impl Fcm {
     pub fn refuse_grant(&self, status: u16, error: &str) {
         let body = json!({"error": error, "error_description": "refused by the test"});
         self.grants.answer_next(Reply::json(status, &body));
+    }
+
+    /// Answers the next request for an access token with 503, once it is let go.
+    pub fn hold_grant(&self, hold: &Hold) {
+        self.grants
+            .answer_next(Reply::json(503, &json!({})).held(hold));
     }
 
     /// Takes all access tokens back.

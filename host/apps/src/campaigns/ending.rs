@@ -1,7 +1,9 @@
 //! Campaigns whose schedule is over become `completed` by themselves (contract 8, Schedule).
 
+use nudge_campaigns::store::Stored;
 use nudge_campaigns::{lifecycle, store};
-use nudge_platform::due::{Next, Pacer};
+use nudge_db::Timestamp;
+use nudge_platform::due::{FirstError, Next, Pacer};
 use tokio_util::sync::CancellationToken;
 
 use crate::services::{Services, Shared};
@@ -25,14 +27,21 @@ async fn round(services: &Services) -> nudge_db::Result<Next> {
     let ended = store::ended(&mut tx, now, STEP).await?;
     let next = store::next_end(&mut tx).await?;
     drop(tx);
+    let mut failed = FirstError::default();
     for campaign in ended {
-        let app_id = campaign.app_id;
-        let mut tx = services.db.write().await?;
-        // False: somebody else was there first.
-        if lifecycle::end(&mut tx, campaign, "endAt", now).await? {
-            tx.commit().await?;
-            services.apps.refresh(app_id).await?;
-        }
+        failed.note(end(services, campaign, now).await)?;
     }
+    failed.end()?;
     Ok(Next::At(next))
+}
+
+async fn end(services: &Services, campaign: Stored, now: Timestamp) -> nudge_db::Result<()> {
+    let app_id = campaign.app_id;
+    let mut tx = services.db.write().await?;
+    // False: somebody else was there first.
+    if lifecycle::end(&mut tx, campaign, "endAt", now).await? {
+        tx.commit().await?;
+        services.apps.refresh(app_id).await?;
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nudge_campaigns::settings::Settings;
 use nudge_campaigns::webhooks::{EventType, listening};
 use nudge_db::Timestamp;
-use nudge_platform::due::Trouble;
+use nudge_platform::due::{self, Trouble};
 use nudge_plugin_runtime::catalogue::SERVER;
 use nudge_plugin_runtime::rollback::FailureRate;
 use nudge_plugin_runtime::rollout::PROBATION;
@@ -52,7 +52,7 @@ pub async fn run(services: Shared, halt: CancellationToken) {
         waited = 0;
         trouble.note(turn(&services, &mut told).await);
         let now = services.clock.now();
-        if now.since(pruned) >= PRUNE {
+        if due::is_over(PRUNE, pruned, now) {
             match prune(&services, now).await {
                 Ok(()) => pruned = now,
                 Err(error) => {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, ensure};
 use nudge_db::Timestamp;
 use nudge_platform::config::OidcIssuer;
-use nudge_platform::outbound;
 use nudge_platform::public_key::PublicKey;
+use nudge_platform::{due, outbound};
 use parking_lot::RwLock;
 use reqwest::{Client, Url};
 use serde::Deserialize;
@@ -134,7 +134,7 @@ impl Provider {
         }
         let keys = known
             .keys
-            .filter(|keys| now.since(keys.fetched_at) < STALE)
+            .filter(|keys| !due::is_over(STALE, keys.fetched_at, now))
             .ok_or_else(|| unavailable(known.failure.as_deref()))?;
         if !keys.has(kid)
             && let Some(failure) = &known.failure
@@ -236,7 +236,7 @@ impl Known {
 
 impl KeySet {
     fn is_fresh(&self, now: Timestamp) -> bool {
-        now.since(self.fetched_at) < FRESH
+        !due::is_over(FRESH, self.fetched_at, now)
     }
 
     /// Whether there is a key to try.

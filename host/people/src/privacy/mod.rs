@@ -66,6 +66,8 @@ pub async fn delete(
             newly: None,
         }));
     };
+    // Where it was merged into another meanwhile, that one is the person.
+    subjects::store::lock_found(tx, app_id, subject_id).await?;
     let newly = store::suppress(tx, app_id, subject_id).await?;
     if !newly && let Some(job_id) = running(tx, app_id, &hash).await? {
         return Ok(Some(Queued {

@@ -120,8 +120,7 @@ async fn page(
     if !store::hold(&mut tx, app_id, input.campaign_id, job.id).await? {
         return Ok(false);
     }
-    let people =
-        store::people(&mut tx, app_id, progress.after, input.last, PAGE).await?;
+    let people = store::people(&mut tx, app_id, progress.after, input.last, PAGE).await?;
     let Some((newest, people)) = people else {
         return Ok(false);
     };

@@ -95,6 +95,21 @@ pub async fn to_look_at(
         .collect()
 }
 
+/// Whether a look at a run still holds, which then does until the transaction ends: the campaign was neither saved since nor
+/// looked at by another process.
+pub async fn holds(tx: &mut Tx, planned: &Planned, seen: Timestamp) -> Result<bool> {
+    let for_update = tx.dialect().for_update();
+    let row: Option<Uuid> = tx
+        .sql("SELECT campaign_id FROM campaign_runs WHERE app_id = $1 AND campaign_id = $2 AND look_at = $3")
+        .bind(planned.app_id)
+        .bind(planned.campaign_id)
+        .bind(seen)
+        .push(for_update)
+        .fetch_value()
+        .await?;
+    Ok(row.is_some())
+}
+
 /// Puts the next look at a run off, or ends the run. False: somebody else has looked.
 pub async fn looked(
     tx: &mut Tx,

@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use nudge_campaigns::lifecycle;
+use nudge_campaigns::runs::Plan;
 use nudge_campaigns::runs::store::{self, Planned};
+use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_db::Timestamp;
 use nudge_platform::audit;
-use nudge_platform::due::{Next, Pacer};
+use nudge_platform::due::{FirstError, Next, Pacer};
 use nudge_platform::jobs::{self, NewJob};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::job::{self, Input};
-use super::standing;
-use crate::runs::standing::RunState;
+use super::standing::{self, RunState};
+use super::store as runs;
 use crate::services::Shared;
 
 /// Campaigns that are looked at in one go.
@@ -38,19 +40,21 @@ pub async fn run(services: Shared, halt: CancellationToken) {
 async fn round(services: &Shared, halt: &CancellationToken) -> nudge_db::Result<Next> {
     let now = services.clock.now();
     let mut tx = services.db.read().await?;
-    let due = crate::runs::store::due(&mut tx, now, MOST).await?;
-    let open = crate::runs::store::to_look_at(&mut tx, now, MOST).await?;
-    let next = crate::runs::store::next(&mut tx).await?;
+    let due = runs::due(&mut tx, now, MOST).await?;
+    let open = runs::to_look_at(&mut tx, now, MOST).await?;
+    let next = runs::next(&mut tx).await?;
     drop(tx);
+    let mut failed = FirstError::default();
     for (app_id, campaign_id) in due {
-        begin(services, app_id, campaign_id, now).await?;
+        failed.note(begin(services, app_id, campaign_id, now).await)?;
     }
     for (planned, seen) in open {
         if halt.is_cancelled() {
             return Ok(Next::Soon);
         }
-        look(services, &planned, seen, now).await?;
+        failed.note(look(services, &planned, seen, now).await)?;
     }
+    failed.end()?;
     Ok(Next::At(next))
 }
 
@@ -73,7 +77,7 @@ async fn begin(
     }
     // By everybody's own clock a run reaches its last people after the next one has begun; the job has ended by then.
     if let Some(job_id) = planned.job_id
-        && !crate::runs::store::has_ended(&mut tx, app_id, job_id).await?
+        && !runs::has_ended(&mut tx, app_id, job_id).await?
     {
         return Ok(());
     }
@@ -84,7 +88,7 @@ async fn begin(
         kind: planned.kind,
         plan,
         occasion: run.occasion,
-        last: crate::runs::store::newest_subject(&mut tx, app_id).await?,
+        last: runs::newest_subject(&mut tx, app_id).await?,
         begins_at: Some(run.begins_at),
         overtaken: after
             .filter(|after| after.begins_at <= now)
@@ -99,7 +103,7 @@ async fn begin(
         requested_by: audit::SERVER,
     };
     let job_id = jobs::queue(&mut tx, &job, now).await?;
-    if crate::runs::store::begin(&mut tx, &planned, run, after, job_id, now).await? {
+    if runs::begin(&mut tx, &planned, run, after, job_id, now).await? {
         tx.commit().await?;
         tracing::info!(campaign.id = %campaign_id, job.id = %job_id, "a run begins");
         services.jobs.wake();
@@ -115,28 +119,35 @@ async fn look(
     now: Timestamp,
 ) -> nudge_db::Result<()> {
     let (app_id, id) = (planned.app_id, planned.campaign_id);
-    let mut tx = services.db.read().await?;
+    let look = Look {
+        services,
+        planned,
+        seen,
+    };
+    // Of one moment: what waits may become something else that waits.
+    let mut tx = services.db.snapshot().await?;
     let standing = standing::standing(&mut tx, app_id, id).await?;
     let ended = match planned.job_id {
-        Some(job_id) => crate::runs::store::has_ended(&mut tx, app_id, job_id).await?,
+        Some(job_id) => runs::has_ended(&mut tx, app_id, job_id).await?,
         None => true,
     };
-    let waiting = crate::runs::store::waiting(&mut tx, app_id, id).await?;
+    let waiting = runs::waiting(&mut tx, app_id, id).await?;
     drop(tx);
     let next = match standing {
         // Whoever saves the campaign has it looked at.
         RunState::Rests => Some(now.plus(LOOK_LATER)),
         RunState::Runs if ended && waiting.nobody() => {
-            forget(services, planned, EVERY_RUN).await?;
-            finish(services, planned, now).await?
+            look.make(Change::Forget(EVERY_RUN)).await?;
+            look.finish(now).await?
         }
         RunState::Runs => {
             // By everybody's own clock one run may follow another with no end.
             if let Some(last_at) = planned.last_at.filter(|_| !waiting.timers) {
-                forget(services, planned, &job::key(last_at.minus(REACH))).await?;
+                let before = job::key(last_at.minus(REACH));
+                look.make(Change::Forget(&before)).await?;
             }
             if waiting.parked {
-                resume(services, planned, now).await?;
+                look.make(Change::Resume(now)).await?;
             }
             let pause = match waiting.first_due {
                 Some(due_at) if ended => due_at.since(now).clamp(LOOK_AGAIN, LOOK_LATER),
@@ -146,80 +157,87 @@ async fn look(
         }
         RunState::Over => {
             if !waiting.nobody() {
-                drop_left(services, planned).await?;
+                look.make(Change::DropLeft).await?;
             }
             if ended {
-                forget(services, planned, EVERY_RUN).await?;
+                look.make(Change::Forget(EVERY_RUN)).await?;
             }
             (!ended).then(|| now.plus(LOOK_AGAIN))
         }
     };
     let mut tx = services.db.write().await?;
-    crate::runs::store::looked(&mut tx, planned, seen, next).await?;
+    runs::looked(&mut tx, planned, seen, next).await?;
     tx.commit().await
 }
 
-/// Lets those go on who were put off while the campaign did not run.
-async fn resume(services: &Shared, planned: &Planned, now: Timestamp) -> nudge_db::Result<()> {
-    loop {
-        let mut tx = services.db.write().await?;
-        let resumed = crate::runs::store::resume(&mut tx, planned, now).await?;
-        tx.commit().await?;
-        if resumed == 0 {
-            return Ok(());
-        }
-    }
+/// A look at a run, which holds until the campaign is saved or another process has looked.
+struct Look<'a> {
+    services: &'a Shared,
+    planned: &'a Planned,
+    seen: Timestamp,
 }
 
-/// Forgets whom a campaign's runs before one have given something: nobody is left whom they could give it twice.
-async fn forget(services: &Shared, planned: &Planned, before: &str) -> nudge_db::Result<()> {
-    loop {
-        let mut tx = services.db.write().await?;
-        let forgotten = crate::runs::store::forget_firings(&mut tx, planned, before).await?;
-        tx.commit().await?;
-        if forgotten == 0 {
-            return Ok(());
-        }
-    }
+/// What comes of a look.
+#[derive(Clone, Copy)]
+enum Change<'a> {
+    /// Lets those go on who were put off while the campaign did not run.
+    Resume(Timestamp),
+    /// Forgets whom the campaign's runs before one have given something: nobody is left whom they could give it twice.
+    Forget(&'a str),
+    /// Nobody gets what is left of a campaign that is over.
+    DropLeft,
 }
 
-/// Nobody gets what is left of a campaign that is over.
-async fn drop_left(services: &Shared, planned: &Planned) -> nudge_db::Result<()> {
-    loop {
-        let mut tx = services.db.write().await?;
-        let dropped = crate::runs::store::drop_left(&mut tx, planned).await?;
-        tx.commit().await?;
-        if dropped == 0 {
-            return Ok(());
+impl Look<'_> {
+    /// Makes a change step by step, until nothing is left to change or the look holds no longer.
+    async fn make(&self, change: Change<'_>) -> nudge_db::Result<()> {
+        loop {
+            let mut tx = self.services.db.write().await?;
+            if !runs::holds(&mut tx, self.planned, self.seen).await? {
+                return Ok(());
+            }
+            let changed = match change {
+                Change::Resume(now) => runs::resume(&mut tx, self.planned, now).await?,
+                Change::Forget(before) => {
+                    runs::forget_firings(&mut tx, self.planned, before).await?
+                }
+                Change::DropLeft => runs::drop_left(&mut tx, self.planned).await?,
+            };
+            tx.commit().await?;
+            if changed == 0 {
+                return Ok(());
+            }
         }
     }
-}
 
-/// The run is over; with its only run a campaign is, once nothing of it is on offer. Answers when to look again.
-async fn finish(
-    services: &Shared,
-    planned: &Planned,
-    now: Timestamp,
-) -> nudge_db::Result<Option<Timestamp>> {
-    let is_once = planned
-        .plan
-        .as_ref()
-        .is_some_and(nudge_campaigns::runs::Plan::is_once);
-    if !is_once {
-        return Ok(None);
+    /// The run is over; with its only run a campaign is, once nothing of it is on offer. Answers when to look again.
+    async fn finish(&self, now: Timestamp) -> nudge_db::Result<Option<Timestamp>> {
+        let Self {
+            services,
+            planned,
+            seen,
+        } = *self;
+        let is_once = planned.plan.as_ref().is_some_and(Plan::is_once);
+        if !is_once {
+            return Ok(None);
+        }
+        let (app_id, id, kind) = (planned.app_id, planned.campaign_id, planned.kind);
+        let mut tx = services.db.read().await?;
+        let on_offer = standing::is_on_offer(kind, &mut tx, app_id, id, now).await?;
+        drop(tx);
+        if on_offer {
+            return Ok(Some(now.plus(LOOK_LATER)));
+        }
+        let mut tx = services.db.write().await?;
+        // In the order in which whoever saves the campaign locks them.
+        let status = campaigns::status(&mut tx, app_id, id, Hold::Alone).await?;
+        if status.is_some() && runs::holds(&mut tx, planned, seen).await? {
+            let completed = lifecycle::complete_after_run(&mut tx, app_id, id, now).await?;
+            tx.commit().await?;
+            if completed {
+                services.apps.refresh(app_id).await?;
+            }
+        }
+        Ok(None)
     }
-    let (app_id, id, kind) = (planned.app_id, planned.campaign_id, planned.kind);
-    let mut tx = services.db.read().await?;
-    let on_offer = standing::is_on_offer(kind, &mut tx, app_id, id, now).await?;
-    drop(tx);
-    if on_offer {
-        return Ok(Some(now.plus(LOOK_LATER)));
-    }
-    let mut tx = services.db.write().await?;
-    let completed = lifecycle::complete_after_run(&mut tx, app_id, id, now).await?;
-    tx.commit().await?;
-    if completed {
-        services.apps.refresh(app_id).await?;
-    }
-    Ok(None)
 }

@@ -8,7 +8,7 @@ use nudge_apps::App;
 use nudge_campaigns::segments::SWEEP_EVERY;
 use nudge_campaigns::segments::looking::{self, Asked};
 use nudge_db::{Result, Timestamp};
-use nudge_platform::due::{Next, Pacer};
+use nudge_platform::due::{FirstError, Next, Pacer};
 use nudge_platform::jobs;
 use nudge_records::segment_checks;
 use tokio_util::sync::CancellationToken;
@@ -44,6 +44,7 @@ pub async fn run(services: Shared, halt: CancellationToken) {
 
 async fn round(services: &Shared, halt: &CancellationToken) -> Result<Next> {
     let mut after = Uuid::nil();
+    let mut failed = FirstError::default();
     loop {
         let mut tx = services.db.read().await?;
         let noted = segment_checks::noted(&mut tx, after, PAGE).await?;
@@ -61,7 +62,7 @@ async fn round(services: &Shared, halt: &CancellationToken) -> Result<Next> {
         }
         for (app_id, people) in by_app {
             if let Some(app) = services.apps.get(app_id).await? {
-                look(services, &app, &people).await?;
+                failed.note(look(services, &app, &people).await)?;
             }
         }
     }
@@ -75,8 +76,9 @@ async fn round(services: &Shared, halt: &CancellationToken) -> Result<Next> {
         .is_empty();
     drop(tx);
     for sweep in &due {
-        begin(services, sweep, now).await?;
+        failed.note(begin(services, sweep, now).await)?;
     }
+    failed.end()?;
     if is_left || !due.is_empty() {
         return Ok(Next::Soon);
     }

@@ -273,6 +273,8 @@ pub async fn delete_campaign(
     let mut tx = services.db.write().await?;
     let campaign: Campaign = hold(&mut tx, &scope, id, if_match).await?;
     nudge_campaigns::push::delete(&mut tx, scope.app.id, id, now).await?;
+    // What waited for a paused campaign, too, is the sender's to cancel if this process ends before it has.
+    deliveries::store::resume(&mut tx, scope.app.id, id, now).await?;
     record(
         &mut tx,
         &scope,

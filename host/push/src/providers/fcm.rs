@@ -1,6 +1,6 @@
 //! Firebase Cloud Messaging, HTTP v1: access tokens granted to the app's service account (RFC 7523).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use nudge_campaigns::push::message::Message;
@@ -41,7 +41,14 @@ pub(super) struct Account {
     identity: Google,
     signing: SigningKey,
     // Held while one is fetched, so that messages at once fetch one.
-    token: Mutex<Option<AccessToken>>,
+    token: Mutex<Tokens>,
+}
+
+#[derive(Default)]
+struct Tokens {
+    current: Option<AccessToken>,
+    /// Why the last one was not granted, and when that was known.
+    refusal: Option<(Instant, NoToken)>,
 }
 
 #[derive(Clone)]
@@ -94,6 +101,7 @@ struct Violation {
 }
 
 /// Why there is no access token.
+#[derive(Clone)]
 enum NoToken {
     Outcome(PushOutcome),
     Unusable(Unusable),
@@ -104,7 +112,7 @@ impl Account {
         Self {
             identity,
             signing,
-            token: Mutex::new(None),
+            token: Mutex::default(),
         }
     }
 }
@@ -180,18 +188,35 @@ impl Fcm {
         refused: Option<&str>,
         now: Timestamp,
     ) -> Result<String, NoToken> {
-        let mut held = account.token.lock().await;
-        if let Some(token) = &*held
+        let asked = Instant::now();
+        let mut tokens = account.token.lock().await;
+        // Some time has passed if others were asking.
+        let now = now.plus(asked.elapsed());
+        if let Some(token) = &tokens.current
             && refused != Some(token.text.as_str())
             && now < token.until
         {
             return Ok(token.text.clone());
         }
-        *held = None;
-        let granted = self.grant(account, now).await?;
-        let text = granted.text.clone();
-        *held = Some(granted);
-        Ok(text)
+        // Who waited while it was refused does not ask once more: with a service that does not answer each would wait for all
+        // that came before it.
+        if let Some((at, refusal)) = &tokens.refusal
+            && *at >= asked
+        {
+            return Err(refusal.clone());
+        }
+        *tokens = Tokens::default();
+        match self.grant(account, now).await {
+            Ok(granted) => {
+                let text = granted.text.clone();
+                tokens.current = Some(granted);
+                Ok(text)
+            }
+            Err(refusal) => {
+                tokens.refusal = Some((Instant::now(), refusal.clone()));
+                Err(refusal)
+            }
+        }
     }
 
     async fn grant(&self, account: &Account, now: Timestamp) -> Result<AccessToken, NoToken> {

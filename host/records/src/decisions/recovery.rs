@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nudge_db::Timestamp;
-use nudge_platform::id;
+use nudge_platform::{due, id};
 use tokio_util::sync::CancellationToken;
 
 use super::{NOTE_USE, REMOVED_AT_ONCE, store};
@@ -21,7 +21,7 @@ pub async fn run(services: Shared, halt: CancellationToken) {
     let mut looked_at: Option<Timestamp> = None;
     loop {
         let now = services.clock.now();
-        if looked_at.is_none_or(|at| now.since(at) >= INTERVAL) {
+        if looked_at.is_none_or(|at| due::is_over(INTERVAL, at, now)) {
             let expired = tokio::select! {
                 expired = expire(&services) => expired,
                 () = halt.cancelled() => return,

@@ -7,9 +7,10 @@
 pub mod store;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use nudge_db::{Db, Timestamp};
+use nudge_db::{Db, Timestamp, to_its_end};
 use nudge_platform::due;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -110,8 +111,14 @@ impl Stats {
         }
     }
 
-    /// Writes down what was counted. What can't be written is counted still.
-    pub async fn flush(&self, db: &Db) -> nudge_db::Result<()> {
+    /// Writes down what was counted. What can't be written is counted still. In a task of its own: a client
+    /// that goes away while it waits takes nothing along.
+    pub async fn flush(self: &Arc<Self>, db: &Db) -> nudge_db::Result<()> {
+        let (there, db) = (Arc::clone(self), db.clone());
+        to_its_end(async move { there.write_pending(&db).await }).await
+    }
+
+    async fn write_pending(&self, db: &Db) -> nudge_db::Result<()> {
         let _writing = self.writing.lock().await;
         let taken = std::mem::take(&mut *self.pending.lock());
         if taken.apps.is_empty() && taken.definitions.is_empty() {

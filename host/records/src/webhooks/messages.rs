@@ -138,12 +138,14 @@ pub async fn retry(
     Ok(Some(Retried::Due))
 }
 
-/// Keeps messages of an endpoint that wait to be sent without sending them, some of them; answers how many.
+/// Keeps messages of an endpoint that wait to be sent without sending them, some of them, while it is disabled; answers how
+/// many.
 pub async fn hold(tx: &mut Tx, app_id: Uuid, webhook_id: Uuid) -> Result<u64> {
     tx.sql(
         "UPDATE webhook_messages SET state = 'held', due_at = NULL WHERE id IN (
             SELECT id FROM webhook_messages
-            WHERE webhook_id = $2 AND app_id = $1 AND due_at IS NOT NULL AND node IS NULL LIMIT $3)",
+            WHERE webhook_id = $2 AND app_id = $1 AND due_at IS NOT NULL AND node IS NULL LIMIT $3)
+         AND EXISTS (SELECT 1 FROM webhooks w WHERE w.id = $2 AND w.app_id = $1 AND w.disabled_at IS NOT NULL)",
     )
     .bind(app_id)
     .bind(webhook_id)

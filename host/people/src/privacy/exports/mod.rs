@@ -73,7 +73,8 @@ pub async fn queue(
         .ok_or(ExportRefusal::NotFound)?;
     // Locked, so that a deletion that is queued meanwhile ends this export too.
     let person = subjects::store::locked(tx, app_id, subject_id).await?;
-    if person.is_none_or(|person| person.suppressed) {
+    let person = person.ok_or_else(nudge_db::Error::lost_race)?;
+    if person.suppressed {
         return Err(ExportRefusal::NotFound);
     }
     if store::unfinished(tx, app_id, KIND).await? >= MOST_UNFINISHED {

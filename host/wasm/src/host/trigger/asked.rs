@@ -68,13 +68,7 @@ impl Requested {
         payload: Vec<u8>,
     ) -> Result<(), Stop> {
         let (at, received, now) = due;
-        if key.len() > TIMER_KEY_BYTES {
-            return Err(Stop::TimerKeyTooLong);
-        }
-        // PostgreSQL keeps no NUL in a text.
-        if key.contains('\0') {
-            return Err(Stop::TimerKeyWithNul);
-        }
+        check_key(&key)?;
         if payload.len() > TIMER_PAYLOAD_BYTES {
             return Err(Stop::TimerPayloadTooLarge);
         }
@@ -99,7 +93,11 @@ impl Requested {
         Ok(())
     }
 
+    /// Cancels nothing where no timer can have the key.
     pub(super) fn cancel_timer(&mut self, pair: Pair, item: u32, key: String) {
+        if check_key(&key).is_err() {
+            return;
+        }
         let (campaign, subject) = pair;
         if let Some(keys) = self.timer_keys.get_mut(&pair) {
             keys.remove(&key);
@@ -146,6 +144,17 @@ impl Requested {
     }
 }
 
+fn check_key(key: &str) -> Result<(), Stop> {
+    if key.len() > TIMER_KEY_BYTES {
+        return Err(Stop::TimerKeyTooLong);
+    }
+    // PostgreSQL keeps no NUL in a text.
+    if key.contains('\0') {
+        return Err(Stop::TimerKeyWithNul);
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,6 +190,22 @@ mod tests {
             Err(Stop::TimerTooFarAhead)
         );
         assert_eq!(set(&mut asked, "a\0", NOW, 0), Err(Stop::TimerKeyWithNul));
+    }
+
+    #[test]
+    fn a_key_that_no_timer_has_cancels_nothing() {
+        let mut asked = Requested::default();
+        for key in ["a\0".to_owned(), "k".repeat(129)] {
+            asked.cancel_timer((0, 0), 0, key);
+        }
+        asked.cancel_timer((0, 0), 1, "k".repeat(128));
+        let outcome = asked.into_outcome(Call::default());
+        let cancelled = outcome.timers.iter().map(|change| match change {
+            TimerChange::Cancel { key, .. } => key.len(),
+            _ => 0,
+        });
+        assert_eq!(cancelled.collect::<Vec<_>>(), [128]);
+        assert_eq!(outcome.cancelled_at, [1]);
     }
 
     #[test]
