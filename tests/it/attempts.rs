@@ -280,6 +280,26 @@ async fn an_instruction_is_the_subjects_and_of_that_survey(app: &mut TestApp) {
         .refused(404, "not_found");
     let again = try_start(app, &ada, survey, follow).await.data(201);
     assert_eq!(again["attemptId"], first["attemptId"]);
+    // An instruction that is no survey's causes no attempt, whatever is made of its id.
+    crate::in_app::message(
+        app,
+        json!({"trigger": {"kind": "event", "eventName": "seen"}}),
+    )
+    .await;
+    let data = app
+        .ingest_and_ask(&ada, &[app.event(&ada, "seen", &json!({}))])
+        .await;
+    let message: Uuid = text(&data["instructions"][0], "instructionId")
+        .parse()
+        .unwrap();
+    let attempt = nudge_records::instructions::counterpart::attempt_id_of(message);
+    for end in ["complete", "dismiss"] {
+        let path = format!("/v1/sdk/attempts/{attempt}/{end}");
+        let body = json!({"anonymousId": ada.anonymous_id});
+        app.post(&path, &ada.credential(), &body)
+            .await
+            .refused(404, "not_found");
+    }
     let discarded = fire(app, &ada).await;
     app.acknowledge(&ada, &discarded, "discarded").await;
     try_start(app, &ada, survey, json!({"instructionId": discarded}))

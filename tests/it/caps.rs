@@ -17,6 +17,7 @@ on_both_backends!(
     what_was_not_displayed_is_given_back,
     what_was_displayed_counts_until_the_window_is_over,
     a_display_counts_from_its_own_time_but_not_before_its_issue,
+    what_expires_is_given_back,
     pauses_are_after_the_campaign_itself_and_after_its_kind,
     the_apps_cap_is_for_all_surveys_together,
     the_apps_pause_is_between_presentations,
@@ -96,6 +97,21 @@ async fn what_was_not_displayed_is_given_back(app: &mut TestApp) {
     assert_eq!(buys(app, &bob).await, 0, "reserved for ten minutes");
     app.advance(31);
     assert_eq!(buys(app, &bob).await, 1, "and no longer");
+}
+
+/// What is reserved for ten minutes is given back when it expires before (contract 4).
+async fn what_expires_is_given_back(app: &mut TestApp) {
+    let parts = json!({"expiresAfterSeconds": 60, "frequencyCap": at_most(1, json!("lifetime"))});
+    crate::in_app::message(app, parts).await;
+    let ada = app.session("ada").await;
+    assert_eq!(buys(app, &ada).await, 1);
+    app.advance(58);
+    assert_eq!(buys(app, &ada).await, 0, "on offer");
+    app.advance(3);
+    assert_eq!(buys(app, &ada).await, 1, "given back");
+    all_are(app, &ada, "displayed").await;
+    app.advance(61);
+    assert_eq!(buys(app, &ada).await, 0, "seen in time");
 }
 
 async fn what_was_displayed_counts_until_the_window_is_over(app: &mut TestApp) {

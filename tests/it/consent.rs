@@ -6,6 +6,7 @@ use tests::{Session, TestApp, on_both_backends};
 on_both_backends!(
     consent_is_granted_until_it_is_refused,
     consent_is_absent_until_given_where_the_app_requires_it,
+    a_refusal_is_not_undone_by_a_merge_with_who_says_nothing,
     events_without_consent_are_refused_one_by_one,
     nothing_is_presented_without_consent_to_messages,
     consent_is_of_the_tokens_subject_only,
@@ -43,6 +44,20 @@ async fn consent_is_granted_until_it_is_refused(app: &mut TestApp) {
         (&data["analytics"], &data["messaging"]),
         (&json!(true), &json!(true))
     );
+}
+
+/// Who says nothing new has not had the last word.
+async fn a_refusal_is_not_undone_by_a_merge_with_who_says_nothing(app: &mut TestApp) {
+    let backend = crate::identity::Backend::new(app).await;
+    let known = backend.identify(app, "phone", "e-1").await;
+    say(app, &known, json!({"analytics": true})).await;
+    app.advance(1);
+    let ada = app.session("ada").await;
+    say(app, &ada, json!({"analytics": false})).await;
+    app.advance(1);
+    say(app, &known, json!({})).await;
+    let both = backend.identify(app, "ada", "e-1").await;
+    assert_eq!(say(app, &both, json!({})).await["analytics"], false);
 }
 
 async fn consent_is_absent_until_given_where_the_app_requires_it(app: &mut TestApp) {

@@ -118,7 +118,7 @@ async fn two_thousand_polls_are_woken_by_their_own_instruction_alone(app: &mut T
 async fn what_ends_a_token_ends_its_polls(app: &mut TestApp) {
     let backend = crate::identity::Backend::new(app).await;
     backend.identify(app, "phone", "e-1").await;
-    for ends in ["session", "merge", "deletion", "consent"] {
+    for ends in ["session", "merge", "identity", "deletion", "consent"] {
         let ada = app.session(&format!("ada-{ends}")).await;
         let bob = app.session("bob").await;
         let count = || app.services().polls.count();
@@ -128,6 +128,11 @@ async fn what_ends_a_token_ends_its_polls(app: &mut TestApp) {
                 app.until("both wait", async || count() == 2).await;
                 match ends {
                     "session" => drop(app.end(&ada, &json!({})).await.data(204)),
+                    // Of somebody whom nobody has been yet.
+                    "identity" => {
+                        let name = format!("ada-{ends}");
+                        drop(backend.identify(app, &name, "e-2").await);
+                    }
                     "merge" => drop(backend.identify(app, &ada.anonymous_id, "e-1").await),
                     "deletion" => {
                         let body = json!({"anonymousId": ada.anonymous_id});

@@ -140,6 +140,11 @@ async fn what_can_not_be_a_segment_is_refused(app: &mut TestApp) {
     for (body, pointer) in [
         (json!({"name": "", "audience": {}}), "/name"),
         (json!({"name": "n".repeat(201), "audience": {}}), "/name"),
+        (json!({"name": "n\u{0}", "audience": {}}), "/name"),
+        (
+            json!({"name": "n", "description": "\u{0}", "audience": {}}),
+            "/description",
+        ),
         (
             json!({"name": "n", "audience": {"samplePercent": 5}}),
             "/audience/samplePercent",

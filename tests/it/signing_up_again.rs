@@ -56,6 +56,28 @@ async fn a_deleted_person_who_signs_up_again_begins_anew(app: &mut TestApp) {
     let people: Vec<(i64,)> = app.rows("SELECT count(*) FROM subjects").await;
     assert_eq!(people, [(0,)]);
 
+    // So is what is of after it, but is not accepted: the time is no time, or the name no name.
+    let nothing = json!({"userId": "e-ada", "events": [
+        {"name": "shipped", "timestamp": app.time(-90)},
+        {"name": "shipped", "timestamp": "2100-01-01T00:00:00Z"},
+        {"name": "", "timestamp": app.time(0)},
+    ]});
+    let data = app
+        .post("/v1/sdk/ingest", &app.backend(), &nothing)
+        .await
+        .ok();
+    assert_eq!(
+        (&data["accepted"], &data["rejected"]),
+        (&json!(0), &json!(3))
+    );
+    for path in ["identify", "track"] {
+        let untimed = json!({"userId": "e-ada", "event": "shipped", "traits": {"plan": "gold"}});
+        app.post(&format!("/v1/compat/v1/{path}"), &app.backend(), &untimed)
+            .await;
+    }
+    let people: Vec<(i64,)> = app.rows("SELECT count(*) FROM subjects").await;
+    assert_eq!(people, [(0,)]);
+
     // What is of after it begins a new person.
     let data = shipped(app, &[-90, -30, -75]).await;
     assert_eq!(

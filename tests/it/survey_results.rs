@@ -18,6 +18,7 @@ on_both_backends!(
     results_are_what_the_attempts_add_up_to,
     results_follow_deletion_and_merging,
     a_survey_without_attempts_has_results,
+    what_was_shown_stays_shown,
 );
 
 pub(crate) async fn results(app: &TestApp, survey: Uuid, query: &str) -> Value {
@@ -125,6 +126,26 @@ async fn listed(app: &TestApp, survey: Uuid) -> Vec<Value> {
             None => return all,
         }
     }
+}
+
+/// What comes of something seen does not make it unseen, whatever the SDK says (contract 4: acks are monotone).
+async fn what_was_shown_stays_shown(app: &mut TestApp) {
+    let trigger = json!({"kind": "event", "eventName": "purchase"});
+    let survey = app.survey(&trigger).await;
+    for (name, then) in [("ada", "discarded"), ("bob", "clicked")] {
+        let session = app.session(name).await;
+        let event = app.event(&session, "purchase", &json!({}));
+        let data = app.ingest_and_ask(&session, &[event]).await;
+        let id = tests::session::instruction_ids(&data["instructions"]).remove(0);
+        app.acknowledge(&session, &id, "displayed").await;
+        app.acknowledge(&session, &id, then).await;
+    }
+    assert_eq!(results(app, survey, "").await["totals"]["shown"], 2);
+    let path = app.path(&format!("/surveys/{survey}/recipients"));
+    let page = app.get(&path, &app.viewer()).await.ok();
+    let states = page["items"].as_array().unwrap().iter();
+    let states: Vec<&Value> = states.map(|item| &item["state"]).collect();
+    assert_eq!(states, ["displayed", "displayed"]);
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no test counts that far")]

@@ -174,18 +174,6 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// The latest time that one says it is of.
-    pub(super) fn latest(&self) -> Option<Timestamp> {
-        let time = |event: &EventBody<'_>| event.timestamp.text().and_then(clock::from_text);
-        match self {
-            Self::Read(events) => events.iter().filter_map(time).max(),
-            Self::Apart(events) => {
-                let read = events.iter().filter_map(|raw| EventBody::read(raw).ok());
-                read.filter_map(|event| time(&event)).max()
-            }
-        }
-    }
-
     /// The place of the first that is no object.
     fn first_misshapen(&self) -> Option<usize> {
         match self {
@@ -209,7 +197,7 @@ impl<'a> Events<'a> {
 
 impl<'a> EventBody<'a> {
     /// Reads one event.
-    fn read(raw: &'a RawValue) -> Result<Self, Refusal> {
+    pub(super) fn read(raw: &'a RawValue) -> Result<Self, Refusal> {
         let event: UntypedEvent<'_> = serde_json::from_str(raw.get())
             .map_err(|error| (None, "invalid_properties", error.to_string()))?;
         let event = Self {

@@ -90,6 +90,18 @@ pub(super) fn check_all(
     (checked, rejections)
 }
 
+/// When the latest of the events is of that would be accepted.
+pub(super) fn latest(events: &Events<'_>, rules: &Rules<'_>) -> Option<Timestamp> {
+    let time = |event: &EventBody<'_>| Some(check(event, rules, &mut None).ok()?.timestamp);
+    match events {
+        Events::Read(events) => events.iter().filter_map(time).max(),
+        Events::Apart(events) => {
+            let read = events.iter().filter_map(|raw| EventBody::read(raw).ok());
+            read.filter_map(|event| time(&event)).max()
+        }
+    }
+}
+
 /// The id of an event that is rejected, as far as it is known, a code, and a sentence.
 pub(super) type Refusal = (Option<Uuid>, &'static str, String);
 

@@ -58,7 +58,7 @@ pub(super) async fn take(
     let (body, events) = Body::parse(text)?;
     caller.count_bytes(notes, &body, text.len())?;
     let delivery = body.delivery()?;
-    let owner = owner::of(services, caller, &body, &events).await?;
+    let owner = owner::of(services, caller, &body, &events, received_at).await?;
     let rules = rules(&caller.app, &body, &owner, received_at);
     let (checked, rejections) = event::check_all(events, &rules);
     if let Some(delivery) = &delivery {

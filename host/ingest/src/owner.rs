@@ -15,11 +15,11 @@ use nudge_platform::rate_limits::Policy;
 use nudge_platform::secrets;
 use nudge_records::subjects::current::{Claim, Claims};
 use nudge_records::subjects::identity::is_external_id;
-use nudge_records::subjects::{self, AliasKind, AliasView, Anew};
+use nudge_records::subjects::{self, AliasKind, AliasView, Anew, NOBODY};
 use uuid::Uuid;
 
 use super::body::{Body, Context, Events};
-use super::event::Mismatch;
+use super::event::{self, Mismatch, Rules};
 use crate::services::Shared;
 
 /// A key and, where it was sent, a subject token of the key's app.
@@ -81,6 +81,7 @@ pub(super) async fn of(
     caller: &Caller,
     body: &Body<'_>,
     events: &Events<'_>,
+    received_at: Timestamp,
 ) -> Result<Owner, ApiError> {
     match (&body.context, &body.user_id) {
         (Some(context), _) => {
@@ -88,7 +89,21 @@ pub(super) async fn of(
             owner_by_token(services, caller, context, named).await
         }
         (None, Some(user_id)) => {
-            owner_by_user_id(services, caller, user_id, body.delivery.is_some(), events).await
+            let latest = || {
+                let rules = Rules {
+                    app_id: caller.app.id,
+                    alias: NOBODY,
+                    mismatch: None,
+                    anonymous_id: None,
+                    external_id: Some(user_id),
+                    events_after: None,
+                    settings: &caller.app.settings.ingest,
+                    received_at,
+                    skew: event::skew(body.sent_at(), received_at),
+                };
+                event::latest(events, &rules)
+            };
+            owner_by_user_id(services, caller, user_id, body.delivery.is_some(), latest).await
         }
         (None, None) => Err(ApiError::field(
             "/context",
@@ -169,7 +184,7 @@ async fn owner_by_user_id(
     caller: &Caller,
     user_id: &str,
     delivery: bool,
-    events: &Events<'_>,
+    latest: impl FnOnce() -> Option<Timestamp>,
 ) -> Result<Owner, ApiError> {
     if caller.key.key.kind != Kind::Write {
         caller.key.require_scope(services, key::EVENTS_WRITE)?;
@@ -187,7 +202,7 @@ async fn owner_by_user_id(
         let detail = "userId has 1 to 256 characters and no control characters";
         return Err(ApiError::field("/userId", "invalid", detail));
     }
-    let (standing, erasing) = named(services, caller.app.id, user_id, || events.latest()).await?;
+    let (standing, erasing) = named(services, caller.app.id, user_id, latest).await?;
     Ok(Owner::unproven(standing, erasing))
 }
 

@@ -163,14 +163,22 @@ impl From<Error> for ApiError {
 fn check_texts(content: &Content) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let name = content.name.trim().chars().count();
-    if name == 0 || content.name.chars().count() > MOST_NAME {
-        let detail = format!("a segment has a name of 1 to {MOST_NAME} characters");
+    let is_long = content.name.chars().count() > MOST_NAME;
+    if name == 0 || is_long || content.name.contains(char::is_control) {
+        let detail = format!(
+            "a segment has a name of 1 to {MOST_NAME} characters and no control characters"
+        );
         errors.push(FieldError::new("/name", "invalid", detail));
     }
     let description = content.description.as_deref().unwrap_or_default();
     if description.chars().count() > MOST_DESCRIPTION {
         let detail = format!("at most {MOST_DESCRIPTION} characters");
         errors.push(FieldError::new("/description", "too_long", detail));
+    }
+    // PostgreSQL keeps no NUL in a text.
+    if description.contains('\0') {
+        let detail = "a description has no NUL";
+        errors.push(FieldError::new("/description", "invalid", detail));
     }
     if content.audience.to_string().len() > MOST_BYTES {
         let detail = format!("at most {MOST_BYTES} bytes as JSON");

@@ -181,6 +181,12 @@ impl<'a> Message<'a> {
         };
         Ok(message)
     }
+
+    /// When it is of, if it or its client says so.
+    pub(super) fn moment(&self) -> Option<Timestamp> {
+        let says_so = self.is_timed || self.sent_at.is_some();
+        clock::from_text(&self.timestamp).filter(|_| says_so)
+    }
 }
 
 /// The id of the event, or of the update, that a message with an id becomes.

@@ -185,10 +185,13 @@ impl Collection<'_> {
                     let detail = "userId has 1 to 256 characters and no control characters";
                     return Ok(Err(("invalid", detail)));
                 }
-                let mut latest = None;
-                for message in messages {
-                    latest = latest.max(clock::from_text(&message.timestamp));
-                }
+                let ahead = self.app.settings.ingest.future_window_seconds;
+                let most = self
+                    .received_at
+                    .0
+                    .saturating_add(ahead.saturating_mul(1_000_000));
+                let moments = messages.iter().filter_map(Message::moment);
+                let latest = moments.filter(|at| at.0 <= most).max();
                 let (standing, erasing) = owner::named(services, app_id, name, || latest).await?;
                 Ok(Ok(Owner::unproven(standing, erasing)))
             }
@@ -359,10 +362,11 @@ impl Collection<'_> {
         let now = services.clock.now();
         match link::link(&services.db, &services.pseudonyms, link, now).await {
             Ok(linked) => {
+                // The tokens of before may have been revoked.
                 if let Some(merged) = linked.merged {
                     services.polls.wake(merged);
-                    services.polls.wake(linked.standing.subject_id);
                 }
+                services.polls.wake(linked.standing.subject_id);
                 Ok(None)
             }
             Err(link::Error::IdentityConflict | link::Error::ClientSessionInvalid) => Ok(None),

@@ -243,24 +243,33 @@ async fn write(
 
 /// The subject, locked, if its properties may be updated.
 async fn find(tx: &mut Tx, app: &App, whom: &Whom) -> Result<Uuid, Error> {
-    let standing = match whom {
-        // Somebody who was deleted: no new session would change anything.
-        Whom::Token(token, _) if token.alias == NOBODY => return Err(Error::ConsentRequired),
-        Whom::Token(token, anonymous_id) => Some(current::lock_of(tx, token, anonymous_id).await?),
-        Whom::Anonymous(id) => subjects::store::find(tx, app.id, AliasKind::Anonymous, id).await?,
-        Whom::External(id) => subjects::store::find(tx, app.id, AliasKind::External, id).await?,
-        Whom::Subject(id) => subjects::store::of_subject(tx, app.id, *id).await?,
-    };
+    let mut standing = look_up(tx, app, whom).await?;
+    if !matches!(whom, Whom::Token(..))
+        && let Some(found) = &standing
+    {
+        subjects::store::lock_found(tx, app.id, found.subject_id).await?;
+        // As of now: somebody else may have had the row, and withdrawn a consent.
+        standing = look_up(tx, app, whom).await?;
+    }
     let standing: AliasView = standing
         .filter(|standing| !standing.suppressed)
         .ok_or(Error::SubjectNotFound)?;
     if !standing.may_analyze(app) {
         return Err(Error::ConsentRequired);
     }
-    if !matches!(whom, Whom::Token(..)) {
-        subjects::store::lock_found(tx, app.id, standing.subject_id).await?;
-    }
     Ok(standing.subject_id)
+}
+
+/// Finds a person; by a token, it is locked.
+async fn look_up(tx: &mut Tx, app: &App, whom: &Whom) -> Result<Option<AliasView>, Error> {
+    Ok(match whom {
+        // Somebody who was deleted: no new session would change anything.
+        Whom::Token(token, _) if token.alias == NOBODY => return Err(Error::ConsentRequired),
+        Whom::Token(token, anonymous_id) => Some(current::lock_of(tx, token, anonymous_id).await?),
+        Whom::Anonymous(id) => subjects::store::find(tx, app.id, AliasKind::Anonymous, id).await?,
+        Whom::External(id) => subjects::store::find(tx, app.id, AliasKind::External, id).await?,
+        Whom::Subject(id) => subjects::store::of_subject(tx, app.id, *id).await?,
+    })
 }
 
 /// Keys that the policy takes out (contract 5): the denied ones, and from backends all that are not allowed.

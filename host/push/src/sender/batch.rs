@@ -1,6 +1,6 @@
 //! Some deliveries of one app, from their claims to what became of them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_db::{Kind, Result, Timestamp, Tx};
 use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use nudge_records::dead_letters::{self, Letter};
-use nudge_records::deliveries::{self, Device, DeviceState, Status};
+use nudge_records::deliveries::{self, Change, Device, DeviceState, Status};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
@@ -195,7 +195,7 @@ impl Batch {
         send: &mut [Handed],
         waiting: (&[&Claimed], &[(Uuid, Timestamp)]),
         now: Timestamp,
-    ) -> Result<Vec<Uuid>> {
+    ) -> Result<HashSet<Uuid>> {
         let (services, node) = (&self.sender.services, self.sender.node);
         let mut rows = Vec::with_capacity(send.len());
         for sent in send.iter_mut() {
@@ -214,13 +214,20 @@ impl Batch {
         }
         let mut tx = self.sender.db.write().await?;
         let handed = store::hand_over(&mut tx, app.id, node, &rows, now).await?;
+        let handed: HashMap<Uuid, Uuid> = handed
+            .into_iter()
+            .map(|row| (row.id, row.subject_id))
+            .collect();
         let mut changes = Vec::new();
         for sent in send.iter() {
             let first = sent.delivery.status == Status::Queued.name();
-            if first && handed.contains(&sent.delivery.id) {
+            if first && let Some(subject_id) = handed.get(&sent.delivery.id) {
                 let platform = sent.outgoing.devices.first().map(|device| device.platform);
                 let platform = platform.map(|platform| platform.name().to_owned());
-                changes.push(change(&sent.delivery, platform, Status::Sent, now));
+                changes.push(Change {
+                    subject_id: *subject_id,
+                    ..change(&sent.delivery, platform, Status::Sent, now)
+                });
             }
         }
         let after = store::settle(&mut tx, app.id, node, &write.settled).await?;
@@ -235,7 +242,7 @@ impl Batch {
         tx.commit().await?;
         dead_letters::count(letters.iter().map(|letter| letter.stage));
         services.webhooks.wake(queued.and(told));
-        Ok(handed)
+        Ok(handed.into_keys().collect())
     }
 
     /// Gives up what is not for now: what waits for its campaign, and what is looked at again.
@@ -282,6 +289,10 @@ impl Batch {
         }
         let mut pause = PAUSE;
         loop {
+            // Endpoints may have been added since the hand-over, or be off.
+            let newest = self.sender.services.apps.get(self.app_id).await;
+            let newest = newest.ok().flatten();
+            let app = newest.as_deref().unwrap_or(app);
             match self.settle(app, &write, now).await {
                 Ok(queued) => return self.sender.services.webhooks.wake(queued),
                 Err(error) if error.kind() == Kind::Serialization => {}

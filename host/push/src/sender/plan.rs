@@ -23,7 +23,10 @@ use crate::personalization::{Made, Recipient, make};
 use crate::providers::Target;
 use crate::services::Shared;
 use crate::tokens;
+use crate::tokens::store::Person;
 
+/// When a delivery is looked at again whose person became part of another.
+const SOON: Duration = Duration::from_secs(1);
 /// When something that could not be read is looked at again.
 const LATER: Duration = Duration::from_secs(5);
 /// When a message that a provider did not take yet is looked at again while its campaign is paused.
@@ -59,8 +62,7 @@ pub(super) struct Broken {
 
 /// What is known of a batch of deliveries of one app.
 struct Known {
-    /// See [`tokens::store::Active::consents`].
-    consents: HashMap<Uuid, Option<bool>>,
+    people: HashMap<Uuid, Person>,
     targets: HashMap<Uuid, Vec<Target>>,
     /// People with a token that cannot be read.
     unreadable: HashSet<Uuid>,
@@ -170,7 +172,7 @@ async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known
         .collect();
     let events = events(&mut tx, app.id, &seqs).await?;
     Ok(Known {
-        consents: active.consents,
+        people: active.people,
         targets,
         unreadable: active.unreadable,
         events,
@@ -200,11 +202,14 @@ async fn events(
 fn before_rendering(app: &App, delivery: &Claimed, known: &Known, now: Timestamp) -> Option<Step> {
     let end = |status, reason: &str| Some(Step::End(status, reason.to_owned(), None));
     let first = delivery.status == Status::Queued.name();
-    let Some(consent) = known.consents.get(&delivery.subject_id) else {
-        // Erased, or about to be.
-        return end(Status::Cancelled, "subject_gone");
+    let Some(person) = known.people.get(&delivery.subject_id) else {
+        // It has become part of another, whose the delivery is; or it is erased, and the delivery too.
+        return Some(Step::Later(now.plus(SOON)));
     };
-    let granted = consent.unwrap_or(!app.settings.consent.required);
+    if person.suppressed {
+        return end(Status::Cancelled, "subject_gone");
+    }
+    let granted = person.consent.unwrap_or(!app.settings.consent.required);
     if first && !granted {
         return end(Status::Skipped, "consent_missing");
     }

@@ -52,10 +52,11 @@ pub(super) struct Settled {
     pub keeps_data: bool,
 }
 
-/// A delivery after it was settled.
+/// A delivery after it was handed over or settled. Whose it is may have changed: people become one.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct After {
     pub id: Uuid,
+    pub subject_id: Uuid,
     pub status: String,
 }
 
@@ -91,6 +92,9 @@ pub(super) async fn advance(
     .execute()
     .await
 }
+
+/// The columns of [`After`].
+const RETURNING: &str = " RETURNING deliveries.id AS id, deliveries.subject_id AS subject_id, deliveries.status AS status";
 
 /// Whether a lane of an app has a delivery that is due and that no process has.
 pub(super) async fn is_due(
@@ -149,7 +153,7 @@ pub(super) async fn hand_over(
     node: Uuid,
     deliveries: &[HandOver],
     now: Timestamp,
-) -> Result<Vec<Uuid>> {
+) -> Result<Vec<After>> {
     let mut handed = Vec::with_capacity(deliveries.len());
     for chunk in deliveries.chunks(Rows::MOST) {
         let rows = Rows::new()
@@ -157,7 +161,7 @@ pub(super) async fn hand_over(
             .texts(chunk.iter().map(|delivery| delivery.content.clone()))
             .texts(chunk.iter().map(|delivery| delivery.devices.clone()))
             .texts(chunk.iter().map(|delivery| delivery.platform.clone()));
-        let rows: Vec<Uuid> = tx
+        let rows: Vec<After> = tx
             .with_rows("v(id, content, devices, platform)", rows)
             .push(
                 " UPDATE deliveries SET content = v.content, devices = v.devices, data = NULL,
@@ -175,8 +179,8 @@ pub(super) async fn hand_over(
             .push(" AND deliveries.node")
             .push(IS)
             .push_bind(node)
-            .push(" RETURNING deliveries.id AS id")
-            .fetch_values()
+            .push(RETURNING)
+            .fetch_all()
             .await?;
         handed.extend(rows);
     }
@@ -231,7 +235,7 @@ pub(super) async fn settle(
             .push(" AND deliveries.node")
             .push(IS)
             .push_bind(node)
-            .push(" RETURNING deliveries.id AS id, deliveries.status AS status")
+            .push(RETURNING)
             .fetch_all()
             .await?;
         settled.extend(rows);

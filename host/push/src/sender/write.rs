@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::outcome::{self, DeliveryProgress};
 use super::plan::Broken;
-use super::store::{self, Claimed, Settled};
+use super::store::{After, Claimed, Settled};
 
 /// What is written in one transaction.
 #[derive(Default)]
@@ -111,18 +111,17 @@ impl Write {
 
     /// The changes of the deliveries that were written. One that was further already, by a beacon, did not fail;
     /// that its provider took it is news nevertheless.
-    pub(super) fn changes_that_happened(&self, after: &[store::After]) -> Vec<Change> {
-        let after: HashMap<Uuid, &str> = after
-            .iter()
-            .map(|row| (row.id, row.status.as_str()))
-            .collect();
-        let happened = |change: &&Change| {
-            let status = after.get(&change.delivery_id);
-            status.is_some_and(|status| {
-                change.status == Status::Delivered || *status == change.status.name()
+    pub(super) fn changes_that_happened(&self, after: &[After]) -> Vec<Change> {
+        let after: HashMap<Uuid, &After> = after.iter().map(|row| (row.id, row)).collect();
+        let happened = |change: &Change| {
+            let row = after.get(&change.delivery_id)?;
+            let is = change.status == Status::Delivered || row.status == change.status.name();
+            is.then(|| Change {
+                subject_id: row.subject_id,
+                ..change.clone()
             })
         };
-        self.changes.iter().filter(happened).cloned().collect()
+        self.changes.iter().filter_map(happened).collect()
     }
 }
 

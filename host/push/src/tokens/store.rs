@@ -18,6 +18,7 @@ pub(super) const TABLE: &str = "push_tokens";
 #[derive(sqlx::FromRow)]
 struct PersonRow {
     subject_id: Uuid,
+    suppressed: bool,
     messaging_consent: Option<bool>,
     device_id: Option<String>,
     registration: Option<String>,
@@ -55,10 +56,19 @@ pub struct Shown {
 pub struct Active {
     /// Devices with active tokens, the newest registrations of a person first.
     pub targets: Vec<Target>,
-    /// What people say to messages, if they have said it; nothing of those that are gone or being deleted.
-    pub consents: HashMap<Uuid, Option<bool>>,
+    /// What is known of people; nothing of those that are gone.
+    pub people: HashMap<Uuid, Person>,
     /// People with a token that cannot be read, such as one that is sealed with a key that this process lacks.
     pub unreadable: HashSet<Uuid>,
+}
+
+/// Whether a person may be sent anything.
+#[derive(Clone, Copy, Debug)]
+pub struct Person {
+    /// Whether it is being deleted.
+    pub suppressed: bool,
+    /// What it says to messages, if it has said it.
+    pub consent: Option<bool>,
 }
 
 impl Active {
@@ -81,24 +91,26 @@ pub async fn active_of(
         let rows: Vec<PersonRow> = tx
             .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
             .push(
-                " SELECT s.id AS subject_id, s.messaging_consent, t.device_id, t.registration, t.provider,
+                " SELECT s.id AS subject_id, s.suppressed, s.messaging_consent, t.device_id, t.registration, t.provider,
                          t.environment, t.sealed
                   FROM v JOIN subjects s ON s.id = v.id
                   LEFT JOIN push_tokens t ON t.subject_id = s.id AND t.status = 'active' AND t.sealed IS NOT NULL
-                                             AND t.app_id",
+                                             AND NOT s.suppressed AND t.app_id",
             )
             .push(IS)
             .push_bind(app_id)
-            .push(" WHERE NOT s.suppressed AND s.app_id")
+            .push(" WHERE s.app_id")
             .push(IS)
             .push_bind(app_id)
             .push(" ORDER BY s.id, t.registered_at DESC, t.device_id")
             .fetch_all()
             .await?;
         for row in rows {
-            active
-                .consents
-                .insert(row.subject_id, row.messaging_consent);
+            let person = Person {
+                suppressed: row.suppressed,
+                consent: row.messaging_consent,
+            };
+            active.people.insert(row.subject_id, person);
             let Some(row) = row.token() else { continue };
             let (subject_id, registration) = (row.subject_id, row.registration.clone());
             match row.target(secrets) {

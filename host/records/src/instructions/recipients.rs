@@ -90,7 +90,7 @@ struct AttemptRow {
 }
 
 /// What became of an instruction: as its attempt stands, if there is one; otherwise as it stands itself.
-fn read(row: &InstructionRow, now: Timestamp) -> Recipient {
+fn read(row: &InstructionRow, kind: Kind, now: Timestamp) -> Recipient {
     use RecipientState::{
         Clicked, Completed, Dismissed, Displayed, Expired, Issued, Started, Suppressed,
     };
@@ -101,8 +101,8 @@ fn read(row: &InstructionRow, now: Timestamp) -> Recipient {
         (_, Some(("started", at))) => (Started, None, at),
         ("dismissed", _) => (Dismissed, None, row.status_at),
         (_, Some((_, at))) => (Dismissed, None, at),
-        ("clicked", None) => (Clicked, None, row.status_at),
-        ("displayed", None) => (Displayed, None, row.status_at),
+        ("clicked", None) if kind == Kind::InApp => (Clicked, None, row.status_at),
+        ("displayed" | "clicked", None) => (Displayed, None, row.status_at),
         ("discarded", None) => (Suppressed, Some("sdk".to_owned()), row.status_at),
         ("suppressed", None) => (Suppressed, row.suppressed_by.clone(), row.status_at),
         _ if row.expires_at <= now => (Expired, None, row.expires_at),
@@ -158,7 +158,10 @@ pub async fn page(
             .map(|row| row.id),
     ];
     let horizon = ends.into_iter().flatten().max();
-    let mut recipients: Vec<Recipient> = instructions.iter().map(|row| read(row, now)).collect();
+    let mut recipients: Vec<Recipient> = instructions
+        .iter()
+        .map(|row| read(row, kind, now))
+        .collect();
     recipients.extend(beside);
     recipients.retain(|recipient| {
         state.is_none_or(|state| state == recipient.state)

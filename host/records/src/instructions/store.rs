@@ -67,7 +67,8 @@ pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
         let rows = rows(&instructions)
             .texts(kinds)
             .texts(contents)
-            .uuids(variants);
+            .uuids(variants)
+            .timestamps(chunk.iter().map(Instruction::counted_at));
         tx.change_rows(COLUMNS, rows)
             .push(
                 " INSERT INTO instructions (id, app_id, subject_id, position, kind, campaign_id, campaign_version, priority,
@@ -76,7 +77,7 @@ pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
                                             variant_id)
                   SELECT v.id, v.app_id, v.subject_id, v.position, v.kind, v.campaign_id, v.campaign_version, v.priority,
                          v.trigger_event_id, v.trigger_name, v.created_at, v.created_at, v.expires_at,
-                         'issued', v.created_at, v.created_at, v.plugin_name, v.plugin_version, v.content,
+                         'issued', v.created_at, v.counted_at, v.plugin_name, v.plugin_version, v.content,
                          v.variant_id
                   FROM v WHERE true ON CONFLICT (id) DO NOTHING",
             )
@@ -148,7 +149,7 @@ pub async fn insert_suppressed(tx: &mut Tx, suppressed: &[Suppressed]) -> Result
 /// The columns of [`rows`].
 const COLUMNS: &str =
     "v(id, app_id, subject_id, position, campaign_id, campaign_version, priority, trigger_event_id,
-       trigger_name, created_at, expires_at, plugin_name, plugin_version, kind, content, variant_id)";
+       trigger_name, created_at, expires_at, plugin_name, plugin_version, kind, content, variant_id, counted_at)";
 
 fn rows(chunk: &[&Instruction]) -> Rows {
     Rows::new()
@@ -382,7 +383,8 @@ pub async fn acknowledge(
         status > Status::Displayed && was_seen(tx, app_id, subject_id, id).await? == Some(true);
     let earlier = Status::ALL
         .into_iter()
-        .filter(|other| *other < status)
+        // Nobody can say of something seen that it will not be shown.
+        .filter(|other| *other < status && !(status == Status::Discarded && other.is_seen()))
         .map(Status::name);
     let statement = tx
         .sql("UPDATE instructions SET status = $4, status_at = $5")
@@ -480,6 +482,11 @@ pub struct Offered {
 }
 
 impl Offered {
+    /// Whether it is a survey.
+    pub fn is_survey(&self) -> bool {
+        self.kind == Kind::Survey.name()
+    }
+
     /// Whether it is a button that opens a survey.
     pub fn is_button(&self) -> bool {
         self.kind == Kind::Feedback.name()

@@ -338,7 +338,7 @@ async fn offered(
     now: Timestamp,
 ) -> Result<instructions::store::Offered, Error> {
     let found = instructions::store::find(tx, app_id, subject_id, id).await?;
-    let found = found.filter(|it| !it.is_button()).ok_or(Error::NotFound)?;
+    let found = found.filter(Offered::is_survey).ok_or(Error::NotFound)?;
     match Status::parse(&found.status) {
         Some(Status::Issued | Status::Received) if found.expires_at > now => Ok(found),
         Some(Status::Displayed | Status::Clicked | Status::Dismissed | Status::Completed) => {

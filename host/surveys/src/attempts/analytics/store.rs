@@ -91,7 +91,7 @@ pub(super) async fn shown(
 ) -> Result<i64> {
     let mut shown = 0;
     // One status after the other: each is a stretch of an index that has all that is asked for.
-    for status in ["displayed", "dismissed", "completed"] {
+    for status in ["displayed", "dismissed", "clicked", "completed"] {
         let count: i64 = tx
             .sql(
                 "SELECT count(*) AS count FROM instructions
@@ -113,7 +113,7 @@ pub(super) async fn shown(
             "SELECT count(*) AS count FROM subjects hidden CROSS JOIN instructions i
              WHERE i.subject_id = hidden.id AND hidden.app_id = $1 AND hidden.suppressed AND i.campaign_id = $2
                AND i.created_at + 0 >= $3 AND i.created_at + 0 < $4
-               AND i.status IN ('displayed', 'dismissed', 'completed')",
+               AND i.status IN ('displayed', 'dismissed', 'clicked', 'completed')",
         )
         .bind(app_id)
         .bind(survey_id)
