@@ -8,12 +8,14 @@ use tests::providers::Providers;
 use tests::session::text;
 use tests::{TestApp, on_both_backends};
 
+use crate::bulk_replays::ended;
 use crate::guests::{activate_at, save_property, upload};
 use crate::receiver::Receiver;
 
 on_both_backends!(
     a_broadcast_that_a_plugin_fails_on_is_sent_once_it_is_mended,
     a_request_that_a_plugin_fails_on_leaves_a_letter_and_is_sent_once_it_is_mended,
+    letters_of_a_plugin_that_is_gone_fail_still_and_hold_up_no_job,
 );
 
 const PLUGIN: &str = "misbehaving-personalization";
@@ -165,4 +167,35 @@ async fn a_request_that_a_plugin_fails_on_leaves_a_letter_and_is_sent_once_it_is
     let id = text(&app.transactional(&body).await.data(202), "deliveryId");
     let sent = app.delivery_in(&id, "delivered").await;
     assert_eq!(sent["content"]["title"], "Hello ada");
+}
+
+async fn letters_of_a_plugin_that_is_gone_fail_still_and_hold_up_no_job(app: &mut TestApp) {
+    let _providers = people(app).await;
+    let slot = broken(app).await;
+    app.delete(&slot, &app.admin()).await.data(204);
+    let mut variants = variants();
+    variants[0]["personalization"]["plugin"] = json!(PLUGIN);
+    let parts = json!({"mode": "transactional", "trigger": null, "variants": variants});
+    let campaign = app.campaign(&parts).await;
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+    app.delivery_in(&id, "failed").await;
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    let archived = json!({"status": "archived"});
+    app.patch(&path, &app.editor(), &archived).await.ok();
+    let plugin = app.path(&format!("/plugins/{PLUGIN}"));
+    app.delete(&plugin, &app.admin()).await.data(204);
+
+    let letter = letters(app).await.remove(0);
+    let replay = app.path(&format!("/dead-letters/{}/replay", text(&letter, "id")));
+    let answer = app.post(&replay, &app.editor(), &json!({})).await.ok();
+    assert_eq!(answer["status"], "still_failing");
+    let all = app.path("/dead-letters/replay");
+    let queued = app.post(&all, &app.editor(), &json!({"filter": {}})).await;
+    let job = ended(app, &text(&queued.data(202), "jobId")).await;
+    assert_eq!(
+        job["result"],
+        json!({"replayed": 0, "stillFailing": 1, "skipped": 0})
+    );
+    assert_eq!(letters(app).await[0]["reason"], "plugin_unavailable");
 }

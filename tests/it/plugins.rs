@@ -1,5 +1,6 @@
 //! Uploading plugins and looking after them (contract 12).
 
+use nudge_campaigns::settings::ValidationFailure;
 use serde_json::{Value, json};
 use tests::{TestApp, client, on_both_backends};
 
@@ -18,6 +19,7 @@ on_both_backends!(
     plugins_are_listed_with_those_that_are_built_in,
     built_in_plugins_cannot_be_changed,
     what_is_needed_is_not_removed,
+    nothing_is_accepted_unchecked,
     versions_in_force_are_not_removed,
     a_component_goes_with_its_last_version,
     plugins_of_other_apps_are_not_seen,
@@ -356,6 +358,38 @@ async fn what_is_needed_is_not_removed(app: &mut TestApp) {
     ));
     app.delete(&definition, &app.editor()).await.data(204);
     app.delete(&strict, &app.admin()).await.data(204);
+}
+
+/// A definition whose plugin is gone, as after a roll-back of its only version: nobody knows whether its events match
+/// (contract 12, `validationFailure`).
+async fn nothing_is_accepted_unchecked(app: &mut TestApp) {
+    upload(app, test_guests::STRICT.to_vec()).await.data(201);
+    let activate = app.path("/plugins/strict/activate");
+    app.post(&activate, &app.admin(), &json!({"version": "0.1.0"}))
+        .await
+        .ok();
+    let validator = json!({"plugin": "strict", "config": {"forbidden": "card"}});
+    app.define("paid", &json!({"validator": validator})).await;
+    let ada = app.session("ada").await;
+    let refused = async |app: &TestApp| {
+        let event = app.event(&ada, "paid", &json!({"card": "4111"}));
+        let data = app.ingest(&ada, &[event]).await.ok();
+        data["errors"][0].clone()
+    };
+    assert_eq!(refused(app).await["code"], "schema_violation");
+    crate::person::execute(app, "UPDATE plugins SET active_version = NULL", &[]).await;
+    app.restart().await;
+    let error = refused(app).await;
+    assert_eq!(
+        (&error["code"], &error["retryable"]),
+        (&json!("plugin_unavailable"), &json!(true))
+    );
+    app.set(|settings| settings.plugins.validation_failure = ValidationFailure::Open)
+        .await;
+    assert_eq!(refused(app).await, Value::Null);
+    // What is not declared is accepted as ever.
+    let event = app.event(&ada, "other", &json!({}));
+    assert_eq!(app.ingest(&ada, &[event]).await.ok()["accepted"], 1);
 }
 
 async fn versions_in_force_are_not_removed(app: &mut TestApp) {

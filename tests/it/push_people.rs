@@ -1,17 +1,21 @@
 //! Messages of people: what becomes of them when two subjects are one person, and what a copy of somebody's data has
 //! of them (contract 2, 6, 9).
 
+use nudge_campaigns::webhooks::EventType;
 use serde_json::{Value, json};
 use tests::campaigns::states;
-use tests::providers::Reply;
+use tests::providers::{Hold, Reply};
 use tests::session::text;
 use tests::{TestApp, on_both_backends};
+use uuid::Uuid;
 
 use crate::exports::{download, export, lines, reaches};
 use crate::identity::Backend;
+use crate::receiver::Receiver;
 
 on_both_backends!(
     messages_of_both_are_the_persons_and_go_on,
+    a_message_is_its_persons_whoever_that_has_become,
     an_export_has_the_persons_messages,
     a_token_that_cannot_be_read_holds_up_its_person_alone,
 );
@@ -83,6 +87,78 @@ async fn messages_of_both_are_the_persons_and_go_on(app: &mut TestApp) {
         ) == (4, 2)
     })
     .await;
+}
+
+/// A person becomes part of another while a message waits to be handed over, and while another is with the provider.
+async fn a_message_is_its_persons_whoever_that_has_become(app: &mut TestApp) {
+    app.config.webhooks.allow_http = true;
+    app.config.webhooks.allow_private_networks = true;
+    let backend = Backend::new(app).await;
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let tablet = app.session("tablet").await;
+    app.push_token(&tablet, "tablet", &providers.fcm.token(1))
+        .await;
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    let hold = Hold::default();
+    let answer = Reply::json(200, &json!({"name": "projects/p/messages/1"}));
+    providers.fcm.reply_next(answer.held(&hold));
+    let first = order(app, &campaign, "tablet").await;
+    app.until("it is not with the provider", async || {
+        providers.fcm.received().len() == 1
+    })
+    .await;
+    let merged = backend.identify(app, "tablet", "e-1").await;
+    assert_eq!(merged.subject_id, phone.subject_id);
+    // Whoever listens by now is told.
+    let receiver = Receiver::start().await;
+    receiver.subscribe(app, "/", &[EventType::Delivered]).await;
+    hold.release();
+    let delivered = app.delivery_in(&first, "delivered").await;
+    assert_eq!(delivered["subjectId"], json!(phone.subject_id));
+    let told = receiver.wait(app, "/", 1).await.remove(0).json();
+    let data = &told["data"];
+    assert_eq!(
+        (&data["deliveryId"], &data["subjectId"], &data["externalId"]),
+        (&json!(first), &json!(phone.subject_id), &json!("e-1"))
+    );
+
+    // The row of one that was merged is gone by the time that the message is looked at.
+    providers.fcm.answer_next(503, "UNAVAILABLE");
+    let second = order(app, &campaign, "tablet").await;
+    let waits_until = async || {
+        let waiting: Vec<(i64,)> = app
+            .rows("SELECT due_at FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL AND attempts = 1")
+            .await;
+        waiting.first().map(|row| row.0)
+    };
+    app.until("the answer is not written", async || {
+        waits_until().await.is_some()
+    })
+    .await;
+    let become_of = async |whose: &str| {
+        let update = "UPDATE deliveries SET subject_id = $2 WHERE id = $1";
+        let mut tx = app.services().db.write().await.unwrap();
+        let statement = tx.sql(update).bind(second.parse::<Uuid>().unwrap());
+        let statement = statement.bind(whose.parse::<Uuid>().unwrap());
+        assert_eq!(statement.execute().await.unwrap(), 1);
+        tx.commit().await.unwrap();
+    };
+    become_of(&tablet.subject_id).await;
+    let before = waits_until().await;
+    app.advance(10);
+    app.until("nobody has looked", async || {
+        let after = waits_until().await;
+        after.is_some() && after != before
+    })
+    .await;
+    become_of(&phone.subject_id).await;
+    app.advance(1);
+    let sent = app.delivery_in(&second, "delivered").await;
+    assert_eq!(sent["attempts"], 2);
 }
 
 async fn an_export_has_the_persons_messages(app: &mut TestApp) {

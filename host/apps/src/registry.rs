@@ -59,6 +59,8 @@ pub struct App {
     read_at: Instant,
     /// Active definitions, by event name.
     pub definitions: HashMap<String, Arc<Enforced>>,
+    /// Names of events whose active definition no plugin checks: it is not there, or refuses what the definition says.
+    pub unchecked: HashSet<String>,
     /// Active campaigns.
     pub campaigns: Vec<ActiveCampaign>,
     /// Those of them that a button opens.
@@ -80,6 +82,11 @@ pub struct App {
 }
 
 impl App {
+    /// Whether it may be complete once it is read anew.
+    fn is_incomplete(&self) -> bool {
+        self.deciders.incomplete || !self.unchecked.is_empty()
+    }
+
     /// The campaigns that an event of this name concerns, ascending. Costs the same whatever number of
     /// campaigns other names have.
     pub fn campaigns_for(&self, name: &str) -> impl Iterator<Item = usize> {
@@ -277,7 +284,7 @@ impl Registry {
                 let origins = (app.version, app.settings.allowed_origins.clone());
                 self.origins.write().insert(id, origins);
                 let newest = apps.entry(id).or_insert_with(|| Arc::clone(&app));
-                let completes = newest.version == app.version && newest.deciders.incomplete;
+                let completes = newest.version == app.version && newest.is_incomplete();
                 if newest.version < app.version || completes {
                     *newest = app;
                 }
@@ -309,8 +316,8 @@ impl Registry {
                 self.forget(app_id);
                 continue;
             };
-            let stale = app.version < *version
-                || app.deciders.incomplete && app.read_at.elapsed() >= TRY_AGAIN;
+            let stale =
+                app.version < *version || app.is_incomplete() && app.read_at.elapsed() >= TRY_AGAIN;
             let mut catching_up = self.catching_up.lock();
             if stale && catching_up.insert(app_id) {
                 let registry = Arc::clone(self);
@@ -434,7 +441,7 @@ impl Loaded {
             plugins::active::resolve(plugins, db, &self.catalogue, known, &lowered).await?;
         let known = before.map(|before| &before.segments);
         let mut segments = Segments::load(plugins, &deciders, self.segments, known).await;
-        let definitions = enforce(plugins, &deciders, self.definitions, before).await;
+        let (definitions, unchecked) = enforce(plugins, &deciders, self.definitions, before).await;
         let running: HashMap<Uuid, &ActiveCampaign> = before
             .iter()
             .flat_map(|before| &before.campaigns)
@@ -461,6 +468,7 @@ impl Loaded {
             deciders,
             read_at: Instant::now(),
             definitions,
+            unchecked,
             history: history(&campaigns),
             feedback: feedback(&campaigns),
             campaigns,
@@ -474,14 +482,14 @@ impl Loaded {
     }
 }
 
-/// Definitions with what their plugins read. What a plugin refuses is not enforced.
+/// Definitions with what their plugins read, and the events of those that no plugin takes: nobody knows whether they match.
 async fn enforce(
     plugins: &Plugins,
     deciders: &Deciders,
     definitions: Vec<definitions::Definition>,
     before: Option<&App>,
-) -> HashMap<String, Arc<Enforced>> {
-    let mut all = HashMap::new();
+) -> (HashMap<String, Arc<Enforced>>, HashSet<String>) {
+    let (mut all, mut unchecked) = (HashMap::new(), HashSet::new());
     for definition in definitions {
         let before = before.and_then(|before| before.definitions.get(&definition.name));
         let before = before.map(|before| &**before);
@@ -490,11 +498,12 @@ async fn enforce(
                 all.insert(definition.name.clone(), Arc::new(enforced));
             }
             Err(error) => {
-                tracing::error!(definition.id = %definition.id, error = %error, "definition is not enforced");
+                tracing::error!(definition.id = %definition.id, error = %error, "events of a definition can't be checked");
+                unchecked.insert(definition.name);
             }
         }
     }
-    all
+    (all, unchecked)
 }
 
 /// Campaigns of a kind that SDKs present, in the form in which they run.

@@ -55,7 +55,14 @@ pub async fn validate(
     urgency: Urgency,
 ) -> Result<Vec<Verdict>, plugins::Lost> {
     let declared: Arc<[Declared]> = declare(app, events);
-    let mut verdicts = vec![Verdict::Pass; events.len()];
+    let verdict = |(_, event): &(Uuid, &Event)| {
+        if app.unchecked.contains(&*event.name) {
+            Verdict::Unchecked
+        } else {
+            Verdict::Pass
+        }
+    };
+    let mut verdicts: Vec<Verdict> = events.iter().map(verdict).collect();
     if declared.is_empty() {
         return Ok(verdicts);
     }

@@ -127,7 +127,13 @@ async fn step(
             Ok(replay::Replayed::StillFailing { .. }) => counts.still_failing += 1,
             Err(error) if GONE.contains(&error.code()) => counts.skipped += 1,
             // The plugin or the database can't be asked now.
-            Err(_) => return Err(Error::Wait(UNAVAILABLE)),
+            Err(error) if error.code() == Code::Unavailable => {
+                return Err(Error::Wait(UNAVAILABLE));
+            }
+            Err(error) => {
+                tracing::warn!(error = ?error, "a dead letter can't be replayed");
+                counts.still_failing += 1;
+            }
         }
     }
     let mut plan = plan(services, &app, input, validation).await?;

@@ -271,9 +271,8 @@ fn granted(answer: &Answer, now: Timestamp) -> Result<AccessToken, PushOutcome> 
     let refusal: GrantRefusal = serde_json::from_slice(&answer.body).unwrap_or_default();
     let reason = http::reason(refusal.error.as_deref(), answer.status);
     Err(match answer.status.as_u16() {
-        400..=499 if answer.status != StatusCode::TOO_MANY_REQUESTS => {
-            PushOutcome::CredentialInvalid { reason }
-        }
+        // Others are not of the account: such as 404 and 408 of something between.
+        400 | 401 | 403 => PushOutcome::CredentialInvalid { reason },
         _ => answer.retry(reason, now),
     })
 }

@@ -39,7 +39,13 @@ pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Resu
     let trigger = stored.as_ref().map(past);
     let mut made = HashMap::new();
     for delivery in &failed {
-        let sending = sending(services, app, campaign_id, delivery.campaign_version).await?;
+        let version = delivery.campaign_version;
+        let Some(sending) = sending(services, app, campaign_id, version).await? else {
+            let code = "plugin_unavailable";
+            let detail = "no active version of the plugin takes what the campaign says";
+            still_fails(services, app, &letter, code, detail.to_owned()).await?;
+            return Ok(false);
+        };
         let variant = sending.variants.get(delivery.variant_id).ok_or_else(gone)?;
         let recipient = Recipient {
             subject_id: delivery.subject_id,
@@ -56,15 +62,7 @@ pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Resu
             Some(Made::Skipped(reason)) => ReplayOutcome::Ends(Status::Skipped, reason),
             Some(Made::Failed(reason)) => ReplayOutcome::Ends(Status::Failed, reason),
             Some(Made::Broken { code, detail, .. }) => {
-                let failure = Failure {
-                    id: letter.id,
-                    reason: code.to_owned(),
-                    detail: Some(detail),
-                    violations: Vec::new(),
-                };
-                let mut tx = services.db.write().await?;
-                dead_letters::store::update_failed(&mut tx, app.id, &[failure]).await?;
-                tx.commit().await?;
+                still_fails(services, app, &letter, code, detail).await?;
                 return Ok(false);
             }
             Some(Made::Unavailable) | None => {
@@ -77,6 +75,25 @@ pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Resu
     }
     commit(services, app, &letter, &failed, made).await?;
     Ok(true)
+}
+
+/// Notes how the plugin fails now.
+async fn still_fails(
+    services: &Services,
+    app: &App,
+    letter: &Letter,
+    code: &str,
+    detail: String,
+) -> Result<(), ApiError> {
+    let failure = Failure {
+        id: letter.id,
+        reason: code.to_owned(),
+        detail: Some(detail),
+        violations: Vec::new(),
+    };
+    let mut tx = services.db.write().await?;
+    dead_letters::store::update_failed(&mut tx, app.id, &[failure]).await?;
+    Ok(tx.commit().await?)
 }
 
 /// What a delivery that is rendered again comes to.
@@ -133,21 +150,20 @@ async fn commit(
     Ok(())
 }
 
-/// The campaign as of the version that fired, with the plugin as it is now.
+/// The campaign as of the version that fired, with the plugin as it is now. None: that refuses it, or is not there.
 async fn sending(
     services: &Services,
     app: &App,
     id: Uuid,
     version: i64,
-) -> Result<Arc<Sending>, ApiError> {
+) -> Result<Option<Arc<Sending>>, ApiError> {
     let prepared = at_version(services, app, id, version).await?;
     let prepared =
         prepared.ok_or_else(|| ApiError::because(Code::NotFound, "the campaign was deleted"))?;
-    prepared.map_err(|error| match error {
-        NotPrepared::Refused(Refused::Check(cause)) => ApiError::unavailable(cause),
-        NotPrepared::Refused(Refused::Invalid(errors)) => {
-            ApiError::fields(Code::ValidationFailed, errors)
-        }
-        NotPrepared::Template(cause) => ApiError::internal(cause),
-    })
+    match prepared {
+        Ok(sending) => Ok(Some(sending)),
+        Err(NotPrepared::Refused(Refused::Invalid(_))) => Ok(None),
+        Err(NotPrepared::Refused(Refused::Check(cause))) => Err(ApiError::unavailable(cause)),
+        Err(NotPrepared::Template(cause)) => Err(ApiError::internal(cause)),
+    }
 }

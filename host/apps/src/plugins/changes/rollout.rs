@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use nudge_db::Timestamp;
 use nudge_plugin_runtime::catalogue::{Entry, Slot};
+use nudge_plugin_runtime::loaders::Unloadable;
 use nudge_plugin_runtime::rollback::Rollback;
 use nudge_plugin_runtime::rollout::{Impossible, Release, Rollout, Strategy};
 use nudge_plugin_runtime::store;
@@ -55,13 +56,17 @@ pub(crate) async fn change(
     name: &str,
     change: &Change,
 ) -> Result<Entry, Error> {
-    for _ in 0..MOST_TRIES {
+    for tries in 1..=MOST_TRIES {
         let plan = plan(services, owner, name, change).await?;
         // Held until the snapshots are made anew, so that what was loaded stays loaded.
         let mut loaded = Vec::new();
         if let Some(release) = &plan.comes {
             let loaders = &services.plugins.loaders;
-            loaded.push(loaders.load(&services.db, &release.digest).await?);
+            match loaders.load(&services.db, &release.digest).await {
+                // Deleted meanwhile, with its version: the next look tells.
+                Err(Unloadable::Missing) if tries < MOST_TRIES => continue,
+                release => loaded.push(release?),
+            }
         }
         check(services, owner, &plan, &mut loaded).await?;
         if let Some(entry) = write(services, owner, plan).await? {
