@@ -22,6 +22,7 @@ on_both_backends!(
     large_exports_are_made_in_pieces_and_survive_restarts,
     the_export_of_a_deleted_person_is_gone,
     an_export_that_runs_while_the_person_is_deleted_leaves_nothing,
+    an_export_that_runs_while_the_person_is_merged_is_of_both,
 );
 
 pub(crate) async fn export(app: &TestApp, reference: &Value) -> String {
@@ -459,4 +460,26 @@ async fn an_export_that_runs_while_the_person_is_deleted_leaves_nothing(app: &mu
         let chunks: Vec<(i64,)> = app.rows("SELECT number FROM privacy_export_chunks").await;
         assert_eq!(chunks, []);
     }
+}
+
+async fn an_export_that_runs_while_the_person_is_merged_is_of_both(app: &mut TestApp) {
+    let backend = crate::identity::Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    app.ingest(&phone, &[app.event(&phone, "here", &json!({}))])
+        .await
+        .ok();
+    let tablet = app.session("tablet").await;
+    let note = "x".repeat(20_000);
+    for _ in 0..10 {
+        let event = || app.event(&tablet, "there", &json!({"note": note}));
+        let events: Vec<Value> = (0..20).map(|_| event()).collect();
+        app.ingest(&tablet, &events).await.ok();
+    }
+    let id = export(app, &json!({"anonymousId": "tablet"})).await;
+    backend.identify(app, "tablet", "e-1").await;
+    let view = reaches(app, &id, "completed").await;
+    let archive = download(app, &view).await;
+    let events = lines(&archive, "events.ndjson");
+    let there = events.iter().filter(|event| event["name"] == "there");
+    assert_eq!(there.count(), 200);
 }

@@ -10,6 +10,7 @@ use nudge_apps::auth::{Admin, Viewer};
 use nudge_http::{ApiError, Data, Params, ResourceName};
 use nudge_platform::{audit, clock};
 use nudge_plugin_runtime::store::plugin_state;
+use nudge_records::subjects;
 use nudge_records::subjects::named::{IdKind, NameQuery};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -134,6 +135,7 @@ pub async fn erase_plugin_state(
     let mut tx = services.db.write().await?;
     let named = query.find(&mut tx, app_id, &name).await?.unambiguous()?;
     let subject_id = named.subject_id;
+    subjects::store::lock_found(&mut tx, app_id, subject_id).await?;
     let (states, timers) = plugin_state::erase(&mut tx, app_id, subject_id).await?;
     let hash = services.secrets.sign(AUDIT, &[subject_id.as_bytes()]);
     let hash = URL_SAFE_NO_PAD.encode(hash.get(..HASH_BYTES).unwrap_or_default());

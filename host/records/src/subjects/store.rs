@@ -406,6 +406,9 @@ pub async fn find_client(
     }))
 }
 
+/// Browser sessions that are kept of a subject: of more the oldest go.
+const MOST_CLIENTS: i64 = 1_000;
+
 /// Binds a browser session to a subject, unless it is another's; answers whether it is bound now.
 pub async fn bind_client(
     tx: &mut Tx,
@@ -426,6 +429,18 @@ pub async fn bind_client(
         .bind(now)
         .execute()
         .await?;
+    tx.sql(
+        "DELETE FROM client_sessions WHERE app_id = $1 AND client_id IN (
+            SELECT client_id FROM client_sessions WHERE subject_id = $2 AND app_id = $1 AND client_id <> $3
+            ORDER BY started_at DESC, client_id LIMIT $4 OFFSET $5)",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .bind(client_id)
+    .bind(MOST_CLIENTS)
+    .bind(MOST_CLIENTS - 1)
+    .execute()
+    .await?;
     Ok(changed == 1)
 }
 

@@ -21,7 +21,7 @@ use nudge_records::subjects;
 use records::{After, AliasRow, List};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use store::Key;
+use store::{ExportRow, Key};
 use uuid::Uuid;
 
 use super::Reference;
@@ -120,15 +120,36 @@ pub async fn remove_expired(
     }
 }
 
-/// Runs the job to its end. A failure leaves no piece of an archive.
+/// Runs the job to its end. A failure leaves no piece of an archive. Where the person becomes part of another meanwhile, the
+/// archive is made anew, of that one.
 pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
     let (app_id, export_id) = (job.app_id, job.id);
-    remove_chunks(services, app_id, export_id).await?;
-    let outcome = make(services, job).await;
-    if let Err(Error::Failed(_)) = outcome {
+    loop {
         remove_chunks(services, app_id, export_id).await?;
+        let row = row(services, app_id, export_id).await?;
+        let gone = || Error::Failed(GONE.to_owned());
+        let subject_id = row.subject_id.ok_or_else(gone)?;
+        let key = Key {
+            app_id,
+            export_id,
+            subject_id,
+        };
+        let outcome = make(services, job, key, row.reference).await;
+        if let Err(Error::Failed(_)) = outcome {
+            let now = self::row(services, app_id, export_id).await?.subject_id;
+            if now.is_some_and(|now| now != subject_id) {
+                continue;
+            }
+            remove_chunks(services, app_id, export_id).await?;
+        }
+        return outcome.map(|()| json!({}));
     }
-    outcome.map(|()| json!({}))
+}
+
+async fn row(services: &Services, app_id: Uuid, export_id: Uuid) -> Result<ExportRow, Error> {
+    let mut tx = services.db.read().await?;
+    let row = store::find(&mut tx, app_id, export_id).await?;
+    row.ok_or(Error::Lost)
 }
 
 async fn remove_chunks(services: &Services, app_id: Uuid, export_id: Uuid) -> Result<(), Error> {
@@ -142,17 +163,12 @@ async fn remove_chunks(services: &Services, app_id: Uuid, export_id: Uuid) -> Re
     }
 }
 
-async fn make(services: &Services, job: &mut RunningJob) -> Result<(), Error> {
-    let mut tx = services.db.read().await?;
-    let gone = || Error::Failed(GONE.to_owned());
-    let row = store::find(&mut tx, job.app_id, job.id).await?;
-    drop(tx);
-    let row = row.ok_or(Error::Lost)?;
-    let key = Key {
-        app_id: job.app_id,
-        export_id: job.id,
-        subject_id: row.subject_id.ok_or_else(gone)?,
-    };
+async fn make(
+    services: &Services,
+    job: &mut RunningJob,
+    key: Key,
+    reference: Option<String>,
+) -> Result<(), Error> {
     let mut making = Making {
         services,
         job,
@@ -169,7 +185,7 @@ async fn make(services: &Services, job: &mut RunningJob) -> Result<(), Error> {
     making.survey_answers().await?;
     making.lines("deliveries.ndjson", List::Deliveries).await?;
     making.devices().await?;
-    making.manifest(row.reference.as_deref()).await?;
+    making.manifest(reference.as_deref()).await?;
     making.finish().await
 }
 
