@@ -14,6 +14,7 @@ on_both_backends!(
     what_a_provider_can_not_take_now_is_sent_again_as_it_was,
     a_delivery_whose_outcome_is_unknown_is_not_sent_again,
     what_is_queued_waits_while_its_campaign_is_paused,
+    what_waited_for_its_campaign_keeps_quiet_hours,
     consent_is_asked_again_before_sending,
     a_message_that_is_too_large_fails,
     lists_are_filtered_and_paged,
@@ -135,13 +136,8 @@ async fn a_delivery_whose_outcome_is_unknown_is_not_sent_again(app: &mut TestApp
     assert_eq!(providers.apns.received().len(), 1);
 }
 
-async fn what_is_queued_waits_while_its_campaign_is_paused(app: &mut TestApp) {
-    let (providers, ada, campaign) = shop(app).await;
-    let path = app.path(&format!("/campaigns/{campaign}"));
-    app.patch(&path, &app.editor(), &json!({"status": "paused"}))
-        .await
-        .ok();
-    // As if it had been queued a moment before the pause.
+/// Has a delivery wait for its campaign, which is paused, as if it had been queued a moment before the pause.
+async fn parked(app: &TestApp) {
     execute(app, "INSERT INTO deliveries (id, app_id, campaign_id, campaign_version, variant_id, subject_id, test, recipients, status, attempts, lane, due_at, created_at)
         SELECT c.id, c.app_id, c.id, c.version, c.id, t.subject_id, FALSE, 1, 'queued', 0, 1, 1, c.created_at
         FROM campaigns c JOIN push_tokens t ON t.app_id = c.app_id WHERE c.status = $1", &["paused"]).await;
@@ -152,6 +148,56 @@ async fn what_is_queued_waits_while_its_campaign_is_paused(app: &mut TestApp) {
         parked == [("queued".to_owned(),)]
     })
     .await;
+}
+
+/// Whoever has a campaign go on at night wakes nobody.
+async fn what_waited_for_its_campaign_keeps_quiet_hours(app: &mut TestApp) {
+    let (_providers, ada, campaign) = shop(app).await;
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    let set = async |status: &str| {
+        let change = json!({"status": status});
+        app.patch(&path, &app.editor(), &change).await.ok();
+    };
+    let hour = |seconds: i64| app.time(seconds)[11..16].to_owned();
+    let quiet = |on_quiet: &str| json!({"quietHours": {"from": hour(-3_600), "to": hour(3_600), "onQuiet": on_quiet}});
+    let settings = app.path("/settings");
+    app.patch(&settings, &app.admin(), &quiet("defer"))
+        .await
+        .ok();
+    set("paused").await;
+    parked(app).await;
+    let now = app.clock.now().0;
+    set("active").await;
+    app.until("it is not put off", async || {
+        let due: Vec<(i64,)> = app
+            .rows("SELECT due_at FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL AND status = 'queued'")
+            .await;
+        due.iter().any(|(at,)| *at > now + 3_000_000_000)
+    })
+    .await;
+    app.advance(3_661);
+    // Its variant is none of the campaign's: it would be sent now.
+    let ended = app.delivered_to(&ada, "cancelled", 1).await;
+    assert_eq!(ended[0]["reason"], "variant_gone");
+
+    execute(app, "DELETE FROM deliveries", &[]).await;
+    app.patch(&settings, &app.admin(), &quiet("drop"))
+        .await
+        .ok();
+    set("paused").await;
+    parked(app).await;
+    set("active").await;
+    let ended = app.delivered_to(&ada, "skipped", 1).await;
+    assert_eq!(ended[0]["reason"], "quiet_hours");
+}
+
+async fn what_is_queued_waits_while_its_campaign_is_paused(app: &mut TestApp) {
+    let (providers, ada, campaign) = shop(app).await;
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    app.patch(&path, &app.editor(), &json!({"status": "paused"}))
+        .await
+        .ok();
+    parked(app).await;
     app.patch(&path, &app.editor(), &json!({"status": "active"}))
         .await
         .ok();

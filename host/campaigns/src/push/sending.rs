@@ -6,10 +6,12 @@ use uuid::Uuid;
 use super::action::PreparedAction;
 use super::content::Content;
 use super::link::NotAllowed;
+use crate::lifecycle::Content as _;
 use crate::push::options::Options;
 use crate::push::rendered::Rendered;
 use crate::push::template::Text;
 use crate::push::verdict::Values;
+use crate::targeting::Schedule;
 use crate::variants::{self, NotPrepared, Variants};
 
 /// A campaign at a version, ready to make messages.
@@ -23,6 +25,8 @@ pub struct Sending {
     pub options: Options,
     /// What it says.
     pub variants: Variants<Form>,
+    /// When it may be sent.
+    pub schedule: Schedule,
 }
 
 /// What a variant says, ready to be filled in.
@@ -54,6 +58,7 @@ impl Sending {
             version,
             options: content.options.clone().unwrap_or_default(),
             variants: variants.await?,
+            schedule: content.compile().unwrap_or_default().rules.schedule,
         })
     }
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use nudge_apps::App;
 use nudge_campaigns::push::Sending;
+use nudge_campaigns::targeting::{Opening, Quiet, Suppression};
 use nudge_db::{Result, Timestamp};
 use nudge_platform::event_names::TRANSACTIONAL;
-use nudge_records::deliveries::{Device, Status};
+use nudge_records::deliveries::{Device, Status, Urgency};
 use nudge_records::events::Event;
 use nudge_records::events::store::Stored;
 use nudge_records::{events, scheduled_work, subjects};
@@ -105,7 +106,11 @@ pub(super) async fn plan(
             Entry::Vacant(place) => place.insert(campaign(services, app, key).await?),
         };
         let step = match found {
-            Campaign::Runs(_) => {
+            Campaign::Runs(sending) => {
+                if let Some(step) = while_quiet(app, sending, delivery, &known, now) {
+                    steps.insert(delivery.id, step);
+                    continue;
+                }
                 let key = (key.0, key.1, delivery.variant_id);
                 to_render.entry(key).or_default().push(delivery);
                 continue;
@@ -134,6 +139,30 @@ pub(super) async fn plan(
         }
     }
     Ok(steps)
+}
+
+/// What is to be done about a delivery that would be sent in quiet hours, such as one whose campaign was paused: what the
+/// schedule says. Nobody is kept from what is asked for at once.
+fn while_quiet(
+    app: &App,
+    sending: &Sending,
+    delivery: &Claimed,
+    known: &Known,
+    now: Timestamp,
+) -> Option<Step> {
+    if delivery.lane == Urgency::Urgent.number() {
+        return None;
+    }
+    let timezone = known.people.get(&delivery.subject_id)?.timezone.as_deref();
+    let quiet = app.settings.quiet_hours.as_ref().and_then(Quiet::of);
+    match sending.schedule.opening(now, timezone, quiet) {
+        Opening::Deferred(until) => Some(Step::Later(until)),
+        Opening::Closed(reason @ Suppression::QuietHours) => {
+            let reason = reason.name().to_owned();
+            Some(Step::End(Status::Skipped, reason, None))
+        }
+        Opening::Open | Opening::Closed(_) => None,
+    }
 }
 
 /// What is to be done about a delivery whose message is made.

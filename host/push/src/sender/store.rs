@@ -22,6 +22,7 @@ pub(super) struct Claimed {
     pub devices: Option<String>,
     pub platform: Option<String>,
     pub attempts: i64,
+    pub lane: i64,
     pub created_at: Timestamp,
     pub delivered_at: Option<Timestamp>,
 }
@@ -139,7 +140,7 @@ pub(super) async fn claim(
         .push(skip_locked)
         .push(
             ") RETURNING id, campaign_id, campaign_version, variant_id, subject_id, alias_number, event_seq, data,
-                         test, status, content, devices, platform, attempts, created_at, delivered_at",
+                         test, status, content, devices, platform, attempts, lane, created_at, delivered_at",
         )
         .fetch_all()
         .await

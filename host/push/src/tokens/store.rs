@@ -20,6 +20,7 @@ struct PersonRow {
     subject_id: Uuid,
     suppressed: bool,
     messaging_consent: Option<bool>,
+    timezone: Option<String>,
     device_id: Option<String>,
     registration: Option<String>,
     provider: Option<String>,
@@ -63,12 +64,14 @@ pub struct Active {
 }
 
 /// Whether a person may be sent anything.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Person {
     /// Whether it is being deleted.
     pub suppressed: bool,
     /// What it says to messages, if it has said it.
     pub consent: Option<bool>,
+    /// Its time zone.
+    pub timezone: Option<String>,
 }
 
 impl Active {
@@ -91,7 +94,7 @@ pub async fn active_of(
         let rows: Vec<PersonRow> = tx
             .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
             .push(
-                " SELECT s.id AS subject_id, s.suppressed, s.messaging_consent, t.device_id, t.registration, t.provider,
+                " SELECT s.id AS subject_id, s.suppressed, s.messaging_consent, s.timezone, t.device_id, t.registration, t.provider,
                          t.environment, t.sealed
                   FROM v JOIN subjects s ON s.id = v.id
                   LEFT JOIN push_tokens t ON t.subject_id = s.id AND t.status = 'active' AND t.sealed IS NOT NULL
@@ -106,11 +109,12 @@ pub async fn active_of(
             .fetch_all()
             .await?;
         for row in rows {
-            let person = Person {
+            let person = || Person {
                 suppressed: row.suppressed,
                 consent: row.messaging_consent,
+                timezone: row.timezone.clone(),
             };
-            active.people.insert(row.subject_id, person);
+            active.people.entry(row.subject_id).or_insert_with(person);
             let Some(row) = row.token() else { continue };
             let (subject_id, registration) = (row.subject_id, row.registration.clone());
             match row.target(secrets) {
