@@ -263,6 +263,27 @@ test("a full disk loses no event of the page", async (t) => {
   await holds(async () => assert.deepEqual((await page.evaluate(() => errors)).map(({ code }) => code), ["storage_unavailable"]));
 });
 
+test("a tab that keeps its events in memory holds up no other", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const context = await profile(t);
+  const page = await open(context, shop.url, options);
+  await page.evaluate(() => nudge.flush());
+  const other = await open(context, shop.url, options);
+  await page.evaluate(() => {
+    IDBObjectStore.prototype.add = () => {
+      throw new DOMException("full", "QuotaExceededError");
+    };
+    nudge.track("in_memory", {});
+  });
+  assert.equal(custom(await arrived(server, "in_memory", 1), "in_memory").length, 1);
+  await other.evaluate(async () => {
+    nudge.track("in_database", {});
+    await nudge.flush();
+  });
+  assert.equal(custom(await arrived(server, "in_database", 1), "in_database").length, 1);
+  await holds(async () => assert.equal((await server.users()).length, 1));
+});
+
 test("a reset amid a flight parts the two people's events", async (t) => {
   const { server, gate, shop, options } = await setUp(t);
   const page = await open(await profile(t), shop.url, options);
@@ -295,8 +316,12 @@ test("what the server refuses for good is dropped and told", async (t) => {
     const cycle = {};
     cycle.self = cycle;
     nudge.track("was_odd", cycle);
+    // What no queue takes holds nothing up; what JSON has of anything else is taken.
+    nudge.set({ big: 10n });
+    nudge.set(new Proxy({ plan: "pro" }, {}));
     return id;
   });
+  await until("the property", async () => (await server.users())[0]?.topProperties.plan == "pro");
   await arrived(server, "was_fine", 1);
   const errors = await until("errors", () => page.evaluate(() => (errors.length >= 2 ? errors : null)));
   assert.deepEqual(new Set(errors.map(({ code }) => code)), new Set(["invalid_name", "invalid_properties"]));

@@ -20,6 +20,20 @@ const kept = (page) =>
     cookies: document.cookie,
   }));
 
+/** The subject tokens that the browser keeps. */
+const tokens = (page, writeKey) =>
+  page.evaluate(
+    (key) =>
+      new Promise((done) => {
+        const open = indexedDB.open(`nudge:${key}`);
+        open.onsuccess = () => {
+          const values = open.result.transaction("values").objectStore("values").getAll();
+          values.onsuccess = () => done(values.result.map((value) => value.token).filter(Boolean));
+        };
+      }),
+    writeKey,
+  );
+
 const NOTHING = { databases: 0, local: 0, session: 0, cookies: "" };
 
 test("without consent nothing is stored and nothing is asked", async (t) => {
@@ -110,6 +124,32 @@ test("somebody who signs in stays who they are, and a reset begins anew", async 
   await holds(async () => assert.deepEqual(await page.evaluate(() => errors), []));
 });
 
+test("who comes back when the proof of who they are has ended signs in again, and nothing waits for ever", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const backend = await Backend.of(server);
+  const context = await profile(t);
+  const page = await open(context, shop.url, options);
+  await page.evaluate((token) => nudge.identify(token), backend.token("ada"));
+  const ada = await until("ada", async () => (await server.users()).find(({ externalId }) => externalId == "ada"));
+  await page.evaluate(() => nudge.flush());
+  const [token] = await tokens(page, options.writeKey);
+  const headers = { authorization: `Bearer ${options.writeKey}`, "x-service-subject-token": token };
+  const ended = await fetch(`${server.base}/v1/sdk/session`, { method: "DELETE", headers });
+  assert.equal(ended.status, 204);
+  await page.reload();
+  await begin(page, options);
+  await page.evaluate(
+    ([bad, good]) => {
+      nudge.track("came_back", {});
+      nudge.identify(bad);
+      nudge.identify(good);
+    },
+    ["no.proof.atall", backend.token("ada")],
+  );
+  await until("the event", async () => (await server.events(ada.anonymousId)).some(({ name }) => name == "came_back"));
+  await holds(async () => assert.equal((await server.users()).length, 1));
+});
+
 test("a page that knows who is signed in is asked when a session begins", async (t) => {
   const { server, shop, options } = await setUp(t);
   const backend = await Backend.of(server);
@@ -127,20 +167,8 @@ test("a page that knows who is signed in is asked when a session begins", async 
   await start();
   const ada = await until("ada", async () => (await server.users()).find(({ externalId }) => externalId == "ada"));
   // The token is revoked: the page is asked again, and nothing is lost. The server has her before the page has her token.
-  const tokens = () =>
-    page.evaluate(
-      (key) =>
-        new Promise((done) => {
-          const open = indexedDB.open(`nudge:${key}`);
-          open.onsuccess = () => {
-            const values = open.result.transaction("values").objectStore("values").getAll();
-            values.onsuccess = () => done(values.result.map((value) => value.token).filter(Boolean));
-          };
-        }),
-      options.writeKey,
-    );
   await holds(async () => {
-    const [token] = await tokens();
+    const [token] = await tokens(page, options.writeKey);
     const headers = { authorization: `Bearer ${options.writeKey}`, "x-service-subject-token": token };
     const ended = await fetch(`${server.base}/v1/sdk/session`, { method: "DELETE", headers });
     assert.equal(ended.status, 204);

@@ -18,6 +18,7 @@ on_both_backends!(
     what_was_displayed_counts_until_the_window_is_over,
     a_display_counts_from_its_own_time_but_not_before_its_issue,
     what_expires_is_given_back,
+    what_is_short_on_offer_holds_the_apps_pause,
     pauses_are_after_the_campaign_itself_and_after_its_kind,
     the_apps_cap_is_for_all_surveys_together,
     the_apps_pause_is_between_presentations,
@@ -109,9 +110,23 @@ async fn what_expires_is_given_back(app: &mut TestApp) {
     assert_eq!(buys(app, &ada).await, 0, "on offer");
     app.advance(3);
     assert_eq!(buys(app, &ada).await, 1, "given back");
+    assert_eq!(buys(app, &ada).await, 0, "once");
     all_are(app, &ada, "displayed").await;
     app.advance(61);
     assert_eq!(buys(app, &ada).await, 0, "seen in time");
+}
+
+/// The app's pause is from what was issued on, however short it is on offer.
+async fn what_is_short_on_offer_holds_the_apps_pause(app: &mut TestApp) {
+    app.set(|settings| settings.frequency.min_seconds_between_presentations = 120)
+        .await;
+    crate::in_app::message(app, json!({"expiresAfterSeconds": 60})).await;
+    app.survey(&json!({"kind": "event", "eventName": "seen"}))
+        .await;
+    let ada = app.session("ada").await;
+    assert_eq!(buys(app, &ada).await, 1);
+    app.advance(1);
+    assert_eq!(app.fires(&ada, "seen", &json!({})).await, 0);
 }
 
 async fn what_was_displayed_counts_until_the_window_is_over(app: &mut TestApp) {

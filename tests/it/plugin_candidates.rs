@@ -19,6 +19,7 @@ on_both_backends!(
     a_failing_canary_is_given_up_and_loses_nothing,
     an_active_version_gives_way_at_the_twentieth_failed_call,
     a_version_without_one_before_gives_way_to_the_built_in_one,
+    what_names_a_plugin_of_which_nothing_is_active_can_be_replayed,
     a_failing_version_that_has_been_active_for_long_stays,
     a_rate_that_the_app_allows_is_allowed,
     one_event_in_many_does_not_take_a_version_back,
@@ -289,6 +290,38 @@ async fn a_version_without_one_before_gives_way_to_the_built_in_one(app: &mut Te
     let by = decides(app, &ada, "a").await.unwrap();
     assert_eq!(by.0, "default-trigger");
     assert_eq!(rolled_back(app).await.len(), 1);
+}
+
+/// A version that is rolled back with none before it: what names the plugin loses nothing (contract 11).
+async fn what_names_a_plugin_of_which_nothing_is_active_can_be_replayed(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    app.survey(&trigger(1, json!({"events": ["a"], "traps": from(1)})))
+        .await;
+    let ada = app.session("ada").await;
+    send(app, &ada, 20, "a", true).await;
+    until(app, 1, |plugin| plugin["activeVersion"].is_null()).await;
+    app.restart().await;
+    let ada = app.session("ada").await;
+    // Nothing is wrong with it but that nobody decides.
+    let sent = send(app, &ada, 1, "a", false).await.remove(0);
+    send(app, &ada, 1, "b", false).await;
+    let page = get(app, "/dead-letters?stage=trigger&limit=200").await;
+    let letters = page["items"].as_array().unwrap();
+    assert_eq!(letters.len(), 21);
+    assert_eq!(letters[0]["eventId"], sent["eventId"]);
+    let detail = letters[0]["detail"].as_str().unwrap();
+    assert!(detail.contains("rolled back"), "{detail}");
+    let path = app.path(&format!(
+        "/dead-letters/{}/replay",
+        letters[0]["id"].as_str().unwrap()
+    ));
+    let answer = app.post(&path, &app.editor(), &json!({})).await.ok();
+    assert_eq!(answer["status"], "still_failing");
+    activate(app, 1, json!({"version": version(1)})).await.ok();
+    let answer = app.post(&path, &app.editor(), &json!({})).await.ok();
+    assert_eq!(answer["status"], "replayed");
+    let offered = tests::session::instruction_ids(&app.offered(&ada).await);
+    assert_eq!(offered.len(), 1);
 }
 
 async fn a_failing_version_that_has_been_active_for_long_stays(app: &mut TestApp) {

@@ -6,6 +6,7 @@ use tests::{TestApp, on_both_backends};
 
 on_both_backends!(
     an_event_that_the_trigger_fails_on_is_kept_and_can_be_replayed,
+    a_letter_is_decided_about_as_of_its_event_and_waits_for_its_campaign,
     events_that_cannot_be_validated_are_refused_for_now,
     events_that_cannot_be_validated_pass_where_the_app_says_so,
 );
@@ -92,6 +93,41 @@ async fn break_validation(app: &mut TestApp) -> Value {
         app.event(&ada, "other", &json!({})),
     ];
     app.ingest(&ada, &events).await.ok()
+}
+
+/// The event itself is none of its past, and a campaign that does not run decides about nothing.
+async fn a_letter_is_decided_about_as_of_its_event_and_waits_for_its_campaign(app: &mut TestApp) {
+    let leaf =
+        json!({"property": "text", "type": "string", "operator": "matches", "value": SLOW_PATTERN});
+    let trigger = json!({
+        "kind": "event", "eventName": "purchase", "filters": {"all": [leaf]}, "occurrence": {"mode": "first"},
+    });
+    let survey = app.survey(&trigger).await;
+    let ada = app.session("ada").await;
+    let patience = restart_with(app, IMPATIENCE_MS).await;
+    let first = app.event(&ada, "purchase", &slow_text());
+    app.ingest(&ada, std::slice::from_ref(&first)).await.ok();
+    app.settle().await;
+    restart_with(app, patience).await;
+    let letter = letters(app).await.remove(0);
+    let replay = app.path(&format!("/dead-letters/{}/replay", text(&letter, "id")));
+    let path = app.path(&format!("/surveys/{survey}"));
+    let set = async |app: &TestApp, status: &str| {
+        let change = json!({"status": status});
+        app.patch(&path, &app.editor(), &change).await.ok();
+    };
+    set(app, "paused").await;
+    let answer = app.post(&replay, &app.editor(), &json!({})).await.ok();
+    assert_eq!(answer["status"], "still_failing");
+    assert_eq!(letters(app).await[0]["reason"], "campaign_not_active");
+    set(app, "active").await;
+    let answer = app.post(&replay, &app.editor(), &json!({})).await.ok();
+    assert_eq!(answer["status"], "replayed");
+    let offered = app.offered(&ada).await;
+    assert_eq!(offered[0]["trigger"]["eventId"], first["eventId"]);
+    assert_eq!(letters(app).await, Vec::<Value>::new());
+    let second = json!({"text": "y"});
+    assert_eq!(app.fires(&ada, "purchase", &second).await, 0);
 }
 
 async fn events_that_cannot_be_validated_are_refused_for_now(app: &mut TestApp) {

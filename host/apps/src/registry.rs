@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use axum::http::HeaderValue;
 use futures_util::future::BoxFuture;
 use nudge_campaigns::campaign::ActiveCampaign;
-use nudge_campaigns::definitions::{self, Enforced};
+use nudge_campaigns::definitions::{self, Enforced, Enforcement};
 use nudge_campaigns::lifecycle::Presented;
 use nudge_campaigns::push::Sending;
 use nudge_campaigns::segments::{self, Audiences};
@@ -482,7 +482,7 @@ impl Loaded {
     }
 }
 
-/// Definitions with what their plugins read, and the events of those that no plugin takes: nobody knows whether they match.
+/// Definitions with what their plugins read, and the events of those in force that no plugin takes: nobody knows whether they match.
 async fn enforce(
     plugins: &Plugins,
     deciders: &Deciders,
@@ -499,7 +499,9 @@ async fn enforce(
             }
             Err(error) => {
                 tracing::error!(definition.id = %definition.id, error = %error, "events of a definition can't be checked");
-                unchecked.insert(definition.name);
+                if definition.content.enforcement == Enforcement::Enforce {
+                    unchecked.insert(definition.name);
+                }
             }
         }
     }

@@ -171,11 +171,18 @@ impl Size {
 /// Takes work for a batch that evaluates so many events at the most; at least one piece.
 fn take(queue: &mut VecDeque<Work>, most_evaluated: usize) -> Vec<Work> {
     let mut size = Size::default();
-    let mut batch = Vec::new();
+    let mut batch: Vec<Work> = Vec::new();
+    let mut replayed = HashSet::new();
     while let Some(next) = queue.front() {
         size.add(next);
-        if !batch.is_empty() && size.exceeds(most_evaluated) {
+        // What is replayed is decided about as of its own time, and so apart from what else there is of its subject.
+        let is_apart = replayed.contains(&next.alias)
+            || next.replays() && batch.iter().any(|work| work.alias == next.alias);
+        if !batch.is_empty() && (is_apart || size.exceeds(most_evaluated)) {
             break;
+        }
+        if next.replays() {
+            replayed.insert(next.alias);
         }
         batch.extend(queue.pop_front());
     }

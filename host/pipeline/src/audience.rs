@@ -79,31 +79,31 @@ struct CountRow {
 }
 
 /// Instructions of a campaign that count, up to 1,000, by the index that is made for it. What was issued and not
-/// displayed counts for [`RESERVED`].
+/// displayed counts for [`RESERVED`], while it is on offer.
 const OF_CAMPAIGN: &str = " SELECT v.number, (SELECT count(*) FROM (
         SELECT 1 AS one FROM instructions i
         WHERE i.subject_id = v.subject_id AND i.campaign_id = v.campaign_id AND i.counted_at > v.since
-          AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved) LIMIT 1000
+          AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved AND i.expires_at > v.at) LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
 /// The same of all campaigns of a kind.
 const OF_KIND: &str = " SELECT v.number, (SELECT count(*) FROM (
         SELECT 1 AS one FROM instructions i
         WHERE i.subject_id = v.subject_id AND i.kind = v.kind AND i.counted_at > v.since
-          AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved) LIMIT 1000
+          AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved AND i.expires_at > v.at) LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
 /// The same of all campaigns that SDKs present. A button is none until it opens something.
 const PRESENTED: &str = " SELECT v.number, (SELECT count(*) FROM (
         SELECT 1 AS one FROM instructions i
         WHERE i.subject_id = v.subject_id AND i.kind IN ('survey', 'in_app') AND i.counted_at > v.since
-          AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved) LIMIT 1000
+          AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved AND i.expires_at > v.at) LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
 /// When the last presentation was that [`PRESENTED`] counts.
 const LAST_PRESENTED: &str = " SELECT v.subject_id, (SELECT max(i.counted_at) FROM instructions i
         WHERE i.subject_id = v.subject_id AND i.kind IN ('survey', 'in_app') AND i.counted_at > v.since
-          AND i.app_id = v.app_id AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved)
+          AND i.app_id = v.app_id AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved AND i.expires_at > v.at)
     ) AS at FROM v WHERE true";
 
 /// Push messages of a campaign that count, whoever asked for them: those that were not called off, skipped or failed.
@@ -136,9 +136,10 @@ pub async fn last_presented(
             .uuids(chunk.iter().map(|_| app_id))
             .uuids(chunk.iter().map(|question| question.subject_id))
             .timestamps(chunk.iter().map(|question| question.since))
-            .timestamps(chunk.iter().map(|_| now.minus(RESERVED)));
+            .timestamps(chunk.iter().map(|_| now.minus(RESERVED)))
+            .timestamps(chunk.iter().map(|_| now));
         let rows: Vec<LastRow> = tx
-            .with_rows("v(app_id, subject_id, since, reserved)", rows)
+            .with_rows("v(app_id, subject_id, since, reserved, at)", rows)
             .push(LAST_PRESENTED)
             .fetch_all()
             .await?;
@@ -180,6 +181,7 @@ pub async fn counts(
                 .uuids(chunk.iter().map(|(_, question)| question.campaign_id))
                 .timestamps(chunk.iter().map(|(_, question)| question.since))
                 .timestamps(chunk.iter().map(|_| asked.at.minus(RESERVED)))
+                .timestamps(chunk.iter().map(|_| asked.at))
                 .timestamps(chunk.iter().map(|_| asked.issued_before))
                 .texts(
                     chunk
@@ -188,7 +190,7 @@ pub async fn counts(
                 );
             let rows: Vec<CountRow> = tx
                 .with_rows(
-                    "v(number, app_id, subject_id, campaign_id, since, reserved, before, kind)",
+                    "v(number, app_id, subject_id, campaign_id, since, reserved, at, before, kind)",
                     rows,
                 )
                 .push(text)

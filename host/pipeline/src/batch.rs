@@ -220,6 +220,7 @@ fn lay_out(
                     timer: timer.cloned(),
                     alias: work.alias,
                     firing_id,
+                    replays: work.replays(),
                 });
             }
         }

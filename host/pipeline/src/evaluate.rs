@@ -46,6 +46,8 @@ pub(super) struct Item {
     pub alias: i64,
     /// The firing that waited for this, if it is one; no plugin is asked about it again.
     pub firing_id: Option<Uuid>,
+    /// Whether it is of a dead letter that is replayed: it is decided about as of its own time.
+    pub replays: bool,
 }
 
 impl Item {

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use nudge_apps::App;
 use nudge_db::{Db, Tx};
+use nudge_records::scheduled_work;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
@@ -153,11 +154,20 @@ pub(super) async fn ledger(
         properties = store::properties(reader.tx().await?, app.id, &read).await?;
     }
     let before = people.before.all.iter().zip(people.after);
+    let mut subjects: Vec<Subject> = before.map(|(it, after)| it.clone().at(after)).collect();
+    for item in items.iter().filter(|item| item.replays) {
+        if let Some(subject) = subjects.get_mut(item.subject)
+            && scheduled_work::instant_of(item.stored.seq).is_none()
+        {
+            // As of just before the event: neither it nor what came after it is its past.
+            subject.last_seq = subject.last_seq.min(item.stored.seq - 1);
+        }
+    }
     let mut ledger = Ledger {
         app_id: app.id,
         db: inner.db.clone(),
         runtime: Handle::current(),
-        subjects: before.map(|(it, after)| it.clone().at(after)).collect(),
+        subjects,
         properties,
         states,
         earlier: Vec::new(),

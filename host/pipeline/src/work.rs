@@ -228,6 +228,11 @@ impl Work {
         }
     }
 
+    /// Whether it is a dead letter that is replayed.
+    pub(super) fn replays(&self) -> bool {
+        matches!(self.source, Source::Letter { .. })
+    }
+
     /// The row that must be claimed for the work.
     pub(super) fn claim(&self) -> Option<Claim> {
         match &self.source {

@@ -12,6 +12,7 @@ use super::Plugins;
 use super::catalogue::{Catalogue, Entry, PluginRef, SERVER};
 use super::loaders::Unloadable;
 use super::rollout::{self, Release, Strategy};
+use super::store;
 use crate::rollout_period::RolloutPeriod;
 
 /// Where a plugin comes from.
@@ -110,7 +111,9 @@ impl Active {
             let trial = active.candidate.as_ref()?;
             Some((trial.strategy, trial.plugin.digest().to_owned()))
         };
-        self.plugin.digest() == other.plugin.digest() && trial(self) == trial(other)
+        self.plugin.digest() == other.plugin.digest()
+            && self.plugin.is_withdrawn() == other.plugin.is_withdrawn()
+            && trial(self) == trial(other)
     }
 }
 
@@ -188,12 +191,20 @@ pub async fn resolve(
             deciders.named.insert(entry.name.clone(), active);
         }
     }
+    for entry in &catalogue.entries {
+        if catalogue.active(&entry.name).is_some() || deciders.named.contains_key(&entry.name) {
+            continue;
+        }
+        if let Some(active) = withdrawn(plugins, db, entry).await? {
+            deciders.named.insert(entry.name.clone(), Arc::new(active));
+        }
+    }
     for kind in Kind::ALL {
         let Some(slot) = catalogue.slot(kind) else {
             continue;
         };
         let found = deciders.find(kind, PluginRef::Named(&slot.plugin)).cloned();
-        if let Some(active) = found {
+        if let Some(active) = found.filter(|active| !active.plugin.is_withdrawn()) {
             deciders.slots.insert(kind, active);
         } else {
             tracing::error!(
@@ -253,6 +264,27 @@ async fn load(
         candidate,
     };
     Ok((Some(Arc::new(active)), complete))
+}
+
+/// The version of a plugin that was rolled back by the server with none before it. What names the plugin has nothing else to
+/// decide, and must not be passed over in silence: it fails, event by event, and each can be replayed.
+async fn withdrawn(plugins: &Plugins, db: &Db, entry: &Entry) -> nudge_db::Result<Option<Active>> {
+    let last = entry.last_rollback.as_ref();
+    let last = last.filter(|last| last.automatic && last.active_version.is_none());
+    let Some(last) = last else { return Ok(None) };
+    let mut tx = db.read().await?;
+    let version = store::find_version(&mut tx, entry.app_id, &entry.name, &last.version).await?;
+    drop(tx);
+    let Some(version) = version else {
+        return Ok(None);
+    };
+    let plugin = load_release(plugins, db, entry, &version.release).await?;
+    Ok(plugin.map(|plugin| Active {
+        origin: Origin::of(entry.app_id),
+        term: term(entry, &plugin, entry.updated_at),
+        plugin: Arc::new(plugin.withdrawn()),
+        candidate: None,
+    }))
 }
 
 fn active_term(entry: &Entry, plugin: &Plugin) -> Arc<RolloutPeriod> {

@@ -142,7 +142,7 @@ async fn step(
         match tried {
             Tried::Done => counts.replayed += 1,
             Tried::Failed => counts.still_failing += 1,
-            Tried::Removed(failure) => plan.failures.push(failure),
+            Tried::Not(failure) => plan.failures.push(failure),
         }
     }
     commit(services, job, plan, progress).await

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_apps::auth::Scope;
-use nudge_campaigns::campaign::CampaignAction;
+use nudge_campaigns::campaign::Kind;
 use nudge_campaigns::settings::ValidationFailure;
+use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_http::{ApiError, Code};
 use nudge_ingest::commit::CommitOutcome;
 use nudge_ingest::submission::Submission;
@@ -29,6 +30,8 @@ use crate::services::Services;
 
 /// The reason of a letter whose event was removed since.
 pub(super) const EVENT_REMOVED: &str = "event_removed";
+/// The reason of a letter whose campaign does not run.
+const NOT_ACTIVE: &str = "campaign_not_active";
 /// Why a letter still fails while the validation plugin does.
 const PLUGIN_UNAVAILABLE: &str = "plugin_unavailable";
 
@@ -241,7 +244,7 @@ async fn replay_trigger(
     match tried.first() {
         Some(Tried::Done) => return Ok(Replayed::Done),
         Some(Tried::Failed) => {}
-        Some(Tried::Removed(failure)) => {
+        Some(Tried::Not(failure)) => {
             count_failure(services, app.id, failure.clone()).await?;
             return Ok(Replayed::StillFailing {
                 reason: failure.reason.clone(),
@@ -265,8 +268,8 @@ pub(super) enum Tried {
     Done,
     /// The plugin failed again, which was counted.
     Failed,
-    /// The event is not there any more, which is yet to be counted.
-    Removed(Failure),
+    /// It can't be tried, which is yet to be counted: the event is not there any more, or the campaign does not run.
+    Not(Failure),
 }
 
 /// Runs the trigger stage of letters again, each in its subject's lane, after everything that is ahead of it
@@ -287,11 +290,16 @@ pub(super) async fn replay_triggers(
             nudge_records::events::store::find_by_id(&mut tx, app.id, alias, event_id).await?
         };
         drop(tx);
-        let Some(stored) = stored else {
+        let reason = match &stored {
+            None => Some(EVENT_REMOVED),
+            Some(_) if rests(services, app, letter).await? => Some(NOT_ACTIVE),
+            Some(_) => None,
+        };
+        let Some(stored) = stored.filter(|_| reason.is_none()) else {
             waiting.push(Err(Failure {
                 id: letter.id,
                 detail: None,
-                reason: EVENT_REMOVED.to_owned(),
+                reason: reason.unwrap_or_default().to_owned(),
                 violations: Vec::new(),
             }));
             continue;
@@ -306,7 +314,7 @@ pub(super) async fn replay_triggers(
     let mut tried = Vec::with_capacity(waiting.len());
     for waiting in waiting {
         tried.push(match waiting {
-            Err(failure) => Tried::Removed(failure),
+            Err(failure) => Tried::Not(failure),
             Ok(receiver) => {
                 let fired = receiver.await.map_err(|_| Trouble::Stopped)?;
                 if fired.failed {
@@ -320,18 +328,31 @@ pub(super) async fn replay_triggers(
     Ok(tried)
 }
 
+/// Whether the campaign of a letter is there and decides about nothing: the letter waits until it does.
+async fn rests(services: &Services, app: &App, letter: &Letter) -> nudge_db::Result<bool> {
+    let Some(id) = letter.campaign_id.filter(|id| app.campaign(*id).is_none()) else {
+        return Ok(false);
+    };
+    let mut tx = services.db.read().await?;
+    let status = campaigns::status(&mut tx, app.id, id, Hold::No).await?;
+    Ok(status.is_some())
+}
+
 /// Renders what a letter of the personalization stage is about again: its deliveries, or its in-app message.
 pub(super) async fn replay_personalization(
     services: &Services,
     app: &Arc<App>,
     letter: Letter,
 ) -> Result<Replayed, ApiError> {
-    let shown = letter
-        .campaign_id
-        .and_then(|id| app.campaign(id))
-        .and_then(|index| app.campaigns.get(index))
-        .is_some_and(|running| matches!(running.act, CampaignAction::Show(_)));
-    if shown {
+    let kind = match letter.campaign_id {
+        Some(id) => {
+            let mut tx = services.db.read().await?;
+            let campaign = campaigns::stored(&mut tx, app.id, id, Hold::No).await?;
+            campaign.map(|campaign| campaign.kind()).transpose()?
+        }
+        None => None,
+    };
+    if kind == Some(Kind::InApp) {
         // An in-app message is made where its firing takes effect.
         return replay_trigger(services, app, letter).await;
     }

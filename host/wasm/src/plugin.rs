@@ -27,6 +27,7 @@ pub struct Plugin {
     /// Of its decisions.
     limits: Arc<Limits>,
     unlimited_timers: bool,
+    withdrawn: bool,
 }
 
 /// What a plugin says of itself.
@@ -83,7 +84,23 @@ impl Plugin {
             version: Arc::new(version),
             description: Arc::new(description),
             unlimited_timers: false,
+            withdrawn: false,
         }
+    }
+
+    /// The same version, which decides nothing any longer: it fails on all that it is asked, without being called. What it
+    /// says of configurations holds.
+    #[must_use]
+    pub fn withdrawn(&self) -> Self {
+        Self {
+            withdrawn: true,
+            ..self.clone()
+        }
+    }
+
+    /// Whether it decides nothing any longer.
+    pub fn is_withdrawn(&self) -> bool {
+        self.withdrawn
     }
 
     /// The same version, whose decisions may use no more than this either.
@@ -173,7 +190,7 @@ impl Plugin {
         batch: trigger::Batch,
         facts: Box<dyn trigger::Facts>,
     ) -> Result<trigger::TriggerOutcome, Failed> {
-        self.has_kind(Kind::Trigger)?;
+        self.decides(Kind::Trigger)?;
         let allowance = trigger_allowance(&self.limits, &batch);
         let surroundings = Surroundings {
             now: batch.now,
@@ -191,7 +208,7 @@ impl Plugin {
         &self,
         batch: validation::Batch,
     ) -> Result<validation::ValidationOutcome, Failed> {
-        self.has_kind(Kind::Validation)?;
+        self.decides(Kind::Validation)?;
         let limits = &self.limits;
         let allowance = Allowance {
             deadline: limits.validation_deadline,
@@ -214,7 +231,7 @@ impl Plugin {
         batch: personalization::Batch,
         facts: Box<dyn personalization::Facts>,
     ) -> Result<personalization::PersonalizationOutcome, Failed> {
-        self.has_kind(Kind::Personalization)?;
+        self.decides(Kind::Personalization)?;
         let limits = &self.limits;
         let allowance = Allowance {
             deadline: limits.personalization_deadline,
@@ -231,13 +248,20 @@ impl Plugin {
         Ok(view.into_outcome(call))
     }
 
-    fn has_kind(&self, wanted: Kind) -> Result<(), Failed> {
-        if self.kind() == wanted {
+    fn decides(&self, wanted: Kind) -> Result<(), Failed> {
+        let failure = if self.kind() != wanted {
+            let reason = format!("a {} plugin was called as a {wanted} plugin", self.kind());
+            Failure::Trap(reason)
+        } else if self.withdrawn {
+            Failure::Refused {
+                code: "rolled_back".to_owned(),
+                message: "the version was rolled back, and no other is active".to_owned(),
+            }
+        } else {
             return Ok(());
-        }
-        let reason = format!("a {} plugin was called as a {wanted} plugin", self.kind());
+        };
         Err(Failed {
-            failure: Failure::Trap(reason),
+            failure,
             call: Box::default(),
         })
     }

@@ -84,6 +84,12 @@ impl Format {
         }
     }
 
+    /// A day in this format, by no clock.
+    pub(crate) fn day(&self, midnight: Instant) -> String {
+        let calendar = Zone::default().local(midnight).calendar();
+        date(calendar, self.locale.date_order())
+    }
+
     fn time(&self, calendar: Calendar) -> String {
         let Calendar { hour, minute, .. } = calendar;
         if !self.locale.twelve_hours() {
@@ -185,5 +191,11 @@ mod tests {
             ..format(Style::Date, "de")
         };
         assert_eq!(east.date(instant), "01.02.2026");
+        let west = Format {
+            zone: Zone::named("-05:00").unwrap(),
+            ..format(Style::DateTime, "en-US")
+        };
+        let midnight = Instant::parse("2026-01-31").unwrap();
+        assert_eq!(west.day(midnight), "1/31/2026");
     }
 }

@@ -194,6 +194,11 @@ fn typed(kind: Type, cell: Cell<'_>) -> Option<Value> {
     if fits { cell.value() } else { None }
 }
 
+/// Whether an instant was written as a day, which is the same one in every time zone.
+fn is_day(text: &str) -> bool {
+    text.len() == "2026-01-31".len()
+}
+
 fn text(binding: &Binding, local: &Local, value: &Value) -> String {
     match value {
         Value::Number(number) => match &binding.format {
@@ -201,11 +206,12 @@ fn text(binding: &Binding, local: &Local, value: &Value) -> String {
             None => format::plain_number(*number),
         },
         Value::Text(text) if binding.kind == Type::Date => {
-            let formatted = binding
-                .format
-                .as_ref()
-                .zip(Instant::parse(text))
-                .map(|(format, date)| format.of(local).date(date));
+            let formatted = binding.format.as_ref().zip(Instant::parse(text)).map(
+                |(format, date)| match format.of(local) {
+                    format if is_day(text) => format.day(date),
+                    format => format.date(date),
+                },
+            );
             formatted.unwrap_or_else(|| text.clone())
         }
         Value::Text(text) => text.clone(),

@@ -13,6 +13,7 @@ use strum::IntoStaticStr;
 use nudge_db::Timestamp;
 use nudge_http::ApiError;
 use nudge_platform::audit::{self, Entry};
+use nudge_platform::due;
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -109,7 +110,7 @@ impl Uses {
         now: Timestamp,
     ) {
         let mut notes = self.notes.lock();
-        let is_recent = |recent: &Recent| now.since(recent.since) < REFUSALS_APART;
+        let is_recent = |recent: &Recent| !due::is_over(REFUSALS_APART, recent.since, now);
         let known = notes.remembered.get(&(key_id, reason));
         let known = known.filter(|recent| is_recent(recent));
         if known.is_some_and(|recent| recent.routes.contains(&route)) {

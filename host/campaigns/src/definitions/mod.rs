@@ -223,6 +223,8 @@ pub async fn enforce(
 
 /// Adds a definition.
 pub async fn create(tx: &mut Tx, definition: &Definition) -> Result<(), Error> {
+    // Before the count, so that two at once can't both find room.
+    crate::apps::bump_version(tx, definition.app_id, definition.created_at).await?;
     if store::count(tx, definition.app_id).await? >= MOST {
         return Err(Error::TooMany);
     }
@@ -231,8 +233,7 @@ pub async fn create(tx: &mut Tx, definition: &Definition) -> Result<(), Error> {
         .map_err(|error| match error.kind() {
             nudge_db::Kind::Conflict => Error::NameTaken,
             _ => Error::Storage(error),
-        })?;
-    Ok(crate::apps::bump_version(tx, definition.app_id, definition.created_at).await?)
+        })
 }
 
 /// Replaces a definition if nobody else did since it was read.

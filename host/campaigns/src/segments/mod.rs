@@ -355,6 +355,8 @@ pub async fn replace_uses(
 
 /// Removes a segment that nothing uses.
 pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Result<(), Error> {
+    // First, in the order in which whoever saves a campaign or a segment locks them.
+    crate::apps::bump_version(tx, app_id, now).await?;
     // Before the uses are read: whoever begins to use it holds its row.
     if !store::delete(tx, app_id, id).await? {
         return Err(Error::NotFound);
@@ -365,5 +367,5 @@ pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Resu
             uses.into_iter().map(|(_, used)| used).collect(),
         ));
     }
-    Ok(crate::apps::bump_version(tx, app_id, now).await?)
+    Ok(())
 }

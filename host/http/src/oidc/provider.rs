@@ -134,7 +134,7 @@ impl Provider {
         }
         let keys = known
             .keys
-            .filter(|keys| !due::is_over(STALE, keys.fetched_at, now))
+            .filter(|keys| now.since(keys.fetched_at) < STALE)
             .ok_or_else(|| unavailable(known.failure.as_deref()))?;
         if !keys.has(kid)
             && let Some(failure) = &known.failure

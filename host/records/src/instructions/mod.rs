@@ -14,7 +14,6 @@ use strum::{EnumString, IntoStaticStr};
 
 use nudge_campaigns::campaign;
 use nudge_campaigns::targeting::Suppression;
-use nudge_campaigns::targeting::caps::RESERVED;
 use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -150,14 +149,6 @@ pub struct Instruction {
     pub expires_at: Timestamp,
     /// The plugin that decided, and its version.
     pub plugin: (String, String),
-}
-
-impl Instruction {
-    /// From when on it counts towards caps, as long as nobody has seen it: so that what is reserved for [`RESERVED`] is given
-    /// back when it expires before that (contract 4).
-    fn counted_at(&self) -> Timestamp {
-        self.created_at.min(self.expires_at.minus(RESERVED))
-    }
 }
 
 /// A firing that the host let have no effect. It is kept beside instructions, for lists of recipients and

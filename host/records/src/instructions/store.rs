@@ -67,8 +67,7 @@ pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
         let rows = rows(&instructions)
             .texts(kinds)
             .texts(contents)
-            .uuids(variants)
-            .timestamps(chunk.iter().map(Instruction::counted_at));
+            .uuids(variants);
         tx.change_rows(COLUMNS, rows)
             .push(
                 " INSERT INTO instructions (id, app_id, subject_id, position, kind, campaign_id, campaign_version, priority,
@@ -77,7 +76,7 @@ pub async fn insert(tx: &mut Tx, instructions: &[Instruction]) -> Result<()> {
                                             variant_id)
                   SELECT v.id, v.app_id, v.subject_id, v.position, v.kind, v.campaign_id, v.campaign_version, v.priority,
                          v.trigger_event_id, v.trigger_name, v.created_at, v.created_at, v.expires_at,
-                         'issued', v.created_at, v.counted_at, v.plugin_name, v.plugin_version, v.content,
+                         'issued', v.created_at, v.created_at, v.plugin_name, v.plugin_version, v.content,
                          v.variant_id
                   FROM v WHERE true ON CONFLICT (id) DO NOTHING",
             )
@@ -149,7 +148,7 @@ pub async fn insert_suppressed(tx: &mut Tx, suppressed: &[Suppressed]) -> Result
 /// The columns of [`rows`].
 const COLUMNS: &str =
     "v(id, app_id, subject_id, position, campaign_id, campaign_version, priority, trigger_event_id,
-       trigger_name, created_at, expires_at, plugin_name, plugin_version, kind, content, variant_id, counted_at)";
+       trigger_name, created_at, expires_at, plugin_name, plugin_version, kind, content, variant_id)";
 
 fn rows(chunk: &[&Instruction]) -> Rows {
     Rows::new()

@@ -138,6 +138,7 @@ export class Nudge implements Client {
   }
 
   identify(token: string): void {
+    if (typeof token != "string") return this.emit("error", { code: "invalid_token", message: "identify takes an identity token, which is a text" });
     this.draft({ kind: "identify", token }, true);
   }
 
@@ -267,6 +268,7 @@ export class Nudge implements Client {
     if (this.me) values.set("me", this.me).set(`person:${this.me.aid}`, this.person);
     this.store = memoryStore(values);
     this.isKept = false;
+    this.tabs.part();
     this.emit("error", { code: "storage_unavailable", message: `events are kept in memory only: ${error}` });
   }
 
@@ -298,8 +300,9 @@ export class Nudge implements Client {
     try {
       for (const key of Object.keys(localStorage)) {
         if (!key.startsWith(`${databaseName(this.options.writeKey)}:`)) continue;
-        drafts.push(...JSON.parse(localStorage.getItem(key)!));
+        const noted = localStorage.getItem(key)!;
         localStorage.removeItem(key);
+        drafts.push(...JSON.parse(noted));
       }
     } catch {
       // Nothing was noted.
@@ -310,8 +313,13 @@ export class Nudge implements Client {
   // What the page says, in order.
 
   private properties(change: object): void {
-    const body = { mutationId: newId(), ...change };
-    this.draft({ kind: "call", method: "POST", path: "/v1/sdk/user-properties", body });
+    try {
+      // A copy: the page may change its own, and a database does not take all that a page may have.
+      const body = { mutationId: newId(), ...JSON.parse(JSON.stringify(change)) };
+      this.draft({ kind: "call", method: "POST", path: "/v1/sdk/user-properties", body });
+    } catch (error) {
+      this.emit("error", { code: "invalid_properties", message: `properties are values of JSON: ${error}` });
+    }
   }
 
   private say(said: Said): void {

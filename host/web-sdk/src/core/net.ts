@@ -32,9 +32,14 @@ export async function ask(
 ): Promise<Answer> {
   const headers: Record<string, string> = { authorization: `Bearer ${writeKey}` };
   if (token) headers["x-service-subject-token"] = token;
-  const text = body === undefined ? undefined : JSON.stringify(body);
-  if (text) headers["content-type"] = "application/json";
   const answer: Answer = { status: 0, code: "network", message: "the server can't be reached", retryAfter: 0 };
+  let text: string | undefined;
+  try {
+    text = body === undefined ? undefined : JSON.stringify(body);
+  } catch (error) {
+    return { ...answer, status: 400, code: "invalid_request", message: `no JSON: ${error}` };
+  }
+  if (text) headers["content-type"] = "application/json";
   try {
     const response = await fetch(baseUrl + path, {
       method,

@@ -10,6 +10,8 @@ const MOST_EVENTS = 100;
 const MOST_CHARACTERS = 300_000;
 /** Events that may fire something at once. */
 const MOST_IMMEDIATE = 20;
+/** How much of what waits is looked through for who somebody is. */
+const MOST_SEARCHED = 10_000;
 /** A token is renewed so long before it ends, in milliseconds. */
 const MARGIN = 60_000;
 
@@ -107,7 +109,11 @@ export class Sender {
     if (item.kind == "end") return this.end(key, item.aid);
     const identity = item.kind == "identify" ? item.token : undefined;
     const person = await this.session(item.aid, identity);
-    if (person instanceof Refused) return this.refused(person, key, item);
+    if (person instanceof Refused) {
+      // A proof of who it is that is no good goes first, so that what waits does not wait for it.
+      const proof = person.isFinal && (await this.proof(item.aid));
+      return proof ? this.refused(person, ...proof) : this.refused(person, key, item);
+    }
     if (item.kind == "identify") return this.remove([key]);
     if (item.kind == "event") return this.events(rows, item, person);
     const answer = await ask(this.around, item.method, item.path, item.body, person.token);
@@ -226,8 +232,10 @@ export class Sender {
     if (!identity && person?.token && person.expires! - Date.now() - person.skew > MARGIN) return person;
     let starting = identity ? undefined : this.starting.get(aid);
     if (!starting) {
-      starting = this.start(aid, person, identity).finally(() => this.starting.delete(aid));
-      this.starting.set(aid, starting);
+      const began = this.start(aid, person, identity).finally(() => {
+        if (this.starting.get(aid) == began) this.starting.delete(aid);
+      });
+      this.starting.set(aid, (starting = began));
     }
     return starting;
   }
@@ -236,9 +244,15 @@ export class Sender {
     return this.around.store.change([], () => ({ put: { [`person:${aid}`]: person } }));
   }
 
+  /** The first thing that waits that says who somebody is. */
+  private async proof(aid: string): Promise<[number, Item & { kind: "identify" }] | undefined> {
+    for (const [key, item] of await this.around.store.head(MOST_SEARCHED)) if (item.kind == "identify" && item.aid == aid) return [key, item];
+    return undefined;
+  }
+
   private async start(aid: string, before: Person | undefined, identity?: string): Promise<Person | Refused> {
     const asksPage = !identity && aid == this.around.aid();
-    const identityToken = identity ?? (asksPage ? await this.around.identity?.().catch(() => null) : undefined) ?? undefined;
+    let identityToken = identity ?? (asksPage ? await this.around.identity?.().catch(() => null) : undefined) ?? undefined;
     const person: Person = { skew: 0, ...before, client: before?.client ?? newId() };
     // A page that goes before the answer has begun no other browser session than the next one.
     if (!before) await this.keep(aid, person);
@@ -257,7 +271,8 @@ export class Sender {
         this.around.person(aid, person);
         return person;
       }
-      if (tries) return new Refused(answer, !isTemporary(answer));
+      if (code == "identity_required" && !identityToken && (identityToken = (await this.proof(aid))?.[1].token)) continue;
+      if (tries > 1) return new Refused(answer, !isTemporary(answer));
       if (code == "client_session_invalid") person.client = newId();
       else if (status == 401 && code.startsWith("subject_token")) person.token = undefined;
       else return new Refused(answer, !isTemporary(answer));

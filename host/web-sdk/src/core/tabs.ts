@@ -7,6 +7,7 @@ import { newId } from "./util.js";
 export class Tabs {
   readonly id = newId();
   leads = false;
+  private isAlone = false;
   private release?: () => void;
   private channel?: BroadcastChannel;
   private asked?: AbortController;
@@ -19,6 +20,7 @@ export class Tabs {
 
   /** Takes part, until the page goes away. */
   join(): void {
+    if (this.isAlone) return this.change(true);
     if (this.asked) return;
     this.asked = new AbortController();
     if (typeof BroadcastChannel == "function") {
@@ -27,6 +29,14 @@ export class Tabs {
     }
     if (navigator.locks) this.request({ signal: this.asked.signal });
     else this.change(true);
+  }
+
+  /** Goes on by itself, for good: what it keeps is not what other tabs keep. */
+  part(): void {
+    const isIn = !!this.asked;
+    this.leave();
+    this.isAlone = true;
+    if (isIn) this.change(true);
   }
 
   /** Takes the lead from a tab that does not answer. */
