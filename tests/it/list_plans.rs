@@ -35,7 +35,7 @@ async fn sqlite_looks_every_list_up() {
             .await
             .unwrap();
         check(&mut tx, length, &["(app_id=? AND id=?)"]);
-        // A page of a run is such a list too.
+        // What people have many of is looked up for each.
         let found: Vec<Uuid> = tx
             .with_rows("v(id)", Rows::new().uuids(people))
             .push(
@@ -103,7 +103,8 @@ fn check(tx: &mut Tx, length: usize, by: &[&str]) {
     no_walk(&plan);
     for columns in by {
         assert!(
-            plan.iter().any(|line| line.ends_with(columns)),
+            plan.iter()
+                .any(|line| line.trim_end_matches(" LEFT-JOIN").ends_with(columns)),
             "{length}: {plan:#?}"
         );
     }

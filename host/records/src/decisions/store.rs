@@ -134,12 +134,17 @@ pub async fn list(
             .bind(limit),
         Some(subject_id) => tx
             .sql(
-                "SELECT d.id, d.record FROM decision_subjects s
-                 JOIN decisions d ON d.app_id = s.app_id AND d.id = s.decision_id
-                 WHERE s.app_id = $1 AND s.subject_id = $2 AND s.decision_id < $3 AND s.decision_id NOT IN ",
+                "SELECT d.id, d.record FROM (
+                    SELECT DISTINCT s.decision_id FROM decision_subjects s
+                    WHERE s.app_id = $1 AND s.decision_id < $3 AND s.subject_id IN ",
             )
+            .push(PERSON)
+            .push(" AND s.decision_id NOT IN ")
             .push(hidden::DECISIONS)
-            .push(" ORDER BY s.decision_id DESC LIMIT $4")
+            .push(
+                " ORDER BY s.decision_id DESC LIMIT $4) own
+                 JOIN decisions d ON d.app_id = $1 AND d.id = own.decision_id ORDER BY d.id DESC",
+            )
             .bind(app_id)
             .bind(subject_id)
             .bind(before)
@@ -147,6 +152,9 @@ pub async fn list(
     };
     statement.fetch_all().await
 }
+
+/// A subject, the second parameter, with those that became part of it: what was decided before names them.
+const PERSON: &str = "(SELECT id FROM subjects WHERE id = $2 UNION ALL SELECT id FROM merged_subjects WHERE subject_id = $2)";
 
 /// Decisions that hold data of a subject and were made at an id or after it, the first of them first.
 pub async fn of_subject(
@@ -157,10 +165,14 @@ pub async fn of_subject(
     limit: i64,
 ) -> Result<Vec<DecisionRow>> {
     tx.sql(
-        "SELECT d.id, d.record FROM decision_subjects s
-         JOIN decisions d ON d.app_id = s.app_id AND d.id = s.decision_id
-         WHERE s.app_id = $1 AND s.subject_id = $2 AND s.decision_id >= $3
-         ORDER BY s.decision_id LIMIT $4",
+        "SELECT d.id, d.record FROM (
+            SELECT DISTINCT s.decision_id FROM decision_subjects s
+            WHERE s.app_id = $1 AND s.decision_id >= $3 AND s.subject_id IN ",
+    )
+    .push(PERSON)
+    .push(
+        " ORDER BY s.decision_id LIMIT $4) own
+         JOIN decisions d ON d.app_id = $1 AND d.id = own.decision_id ORDER BY d.id",
     )
     .bind(app_id)
     .bind(subject_id)

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_db::{Timestamp, Tx};
+use nudge_platform::event_names::SESSION_BEGAN;
 use nudge_platform::id;
 use nudge_plugin_runtime::{Lost, Reading, Unloadable};
 use nudge_records::decisions::record::{Item, Record};
@@ -414,7 +415,7 @@ async fn recall(
     let Some(config) = decisions::store::config(tx, app.id, campaign.config).await? else {
         return Ok(None);
     };
-    let Some(items) = given(&own, &events) else {
+    let Some(items) = given(&own, &events, &record.beginnings) else {
         return Ok(None);
     };
     let concerned = (0_u32..).zip(own.iter().map(|(place, _)| place));
@@ -496,15 +497,27 @@ fn past((seq, stored): (i64, Stored)) -> (i64, PastEvent) {
     (seq, past)
 }
 
-/// Items of a decision, each as the plugin got it. None: one is gone.
-fn given(own: &[(u32, &Item)], events: &HashMap<i64, Stored>) -> Option<Vec<trigger::Item>> {
-    let item = |(_, item): &(u32, &Item)| {
+/// Items of a decision, each as the plugin got it; those among `beginnings` were the beginnings of sessions. None: one is gone.
+fn given(
+    own: &[(u32, &Item)],
+    events: &HashMap<i64, Stored>,
+    beginnings: &[u32],
+) -> Option<Vec<trigger::Item>> {
+    let item = |(number, item): &(u32, &Item)| {
         let timer = item.timer.as_ref().map(|(key, payload)| trigger::Timer {
             key: key.clone(),
             payload: payload.clone(),
         });
         let stored = events.get(&item.seq)?;
-        Some(as_item(stored, item.session, timer, item.received))
+        let given = as_item(stored, item.session, timer, item.received);
+        Some(if beginnings.contains(number) {
+            trigger::Item {
+                name: SESSION_BEGAN.into(),
+                ..given
+            }
+        } else {
+            given
+        })
     };
     own.iter().map(item).collect()
 }
