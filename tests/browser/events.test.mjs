@@ -284,6 +284,30 @@ test("a tab that keeps its events in memory holds up no other", async (t) => {
   await holds(async () => assert.equal((await server.users()).length, 1));
 });
 
+test("one event that spoils its request takes no others along, nor does what something between answers", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const page = await open(await profile(t), shop.url, options);
+  await page.evaluate(() => nudge.flush());
+  await page.evaluate(() => {
+    const deep = { leaf: 1 };
+    let outer = deep;
+    for (let n = 0; n < 70; n++) outer = { outer };
+    for (let n = 0; n < 20; n++) nudge.track("was_good", { n });
+    nudge.track("was_deep", outer);
+    for (let n = 20; n < 40; n++) nudge.track("was_good", { n });
+  });
+  const events = custom(await arrived(server, "was_good", 40), "was_good");
+  assert.deepEqual(events.map(({ properties }) => properties.n), [...Array(40).keys()]);
+  await holds(async () => assert.equal((await page.evaluate(() => errors)).length, 1));
+
+  // A proxy that knows no such place for a while.
+  let refused = 0;
+  gate.refuse = ({ route }) => (route == "POST /v1/sdk/ingest" && refused++ < 2 ? { status: [403, 404][refused - 1], text: "<html>" } : undefined);
+  await page.evaluate(() => void nudge.track("was_between", {}));
+  assert.equal(custom(await arrived(server, "was_between", 1), "was_between").length, 1);
+  assert.ok(refused > 2);
+});
+
 test("a reset amid a flight parts the two people's events", async (t) => {
   const { server, gate, shop, options } = await setUp(t);
   const page = await open(await profile(t), shop.url, options);

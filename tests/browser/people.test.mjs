@@ -93,6 +93,39 @@ test("without consent nothing is stored and nothing is asked", async (t) => {
   assert.ok(!after.includes("after_withdrawal"));
 });
 
+test("who consented before is heard from the first call on, and so is who withdraws", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const waiting = { ...options, consent: "required" };
+  const page = await open(await profile(t), shop.url, waiting);
+  await page.evaluate(async () => {
+    nudge.track("too_early", {});
+    nudge.consent({ analytics: true, messaging: true });
+    nudge.track("first_page", {});
+    await nudge.flush();
+  });
+  const user = await until("somebody", async () => (await server.users())[0]);
+  const names = async () => (await server.events(user.anonymousId)).map(({ name }) => name);
+  await until("the first page", async () => (await names()).includes("first_page"));
+  const visit = async (calls) => {
+    await page.reload();
+    await page.evaluate(
+      ([options, calls]) => {
+        window.nudge = Nudge.init(options);
+        new Function("nudge", calls)(nudge);
+        return nudge.flush();
+      },
+      [waiting, calls],
+    );
+  };
+  await visit(`nudge.track("second_page", {})`);
+  await until("the second page", async () => (await names()).includes("second_page"));
+  await visit(`nudge.consent({ analytics: false, messaging: false }); nudge.track("third_page", {})`);
+  await until("the withdrawal", async () => (await server.api("GET", `/users/${user.anonymousId}`)).profile.consent.analytics === false);
+  await visit(`nudge.track("fourth_page", {})`);
+  await sleep(500);
+  await holds(async () => assert.deepEqual((await names()).filter((name) => /early|third|fourth/.test(name)), []));
+});
+
 test("somebody who signs in stays who they are, and a reset begins anew", async (t) => {
   const { server, shop, options } = await setUp(t);
   const backend = await Backend.of(server);

@@ -227,7 +227,7 @@ export class Gate {
       if (refusal == "drop") return request.socket.destroy();
       if (refusal && refusal != "lose") {
         response.writeHead(refusal.status, { "access-control-allow-origin": "*", "access-control-expose-headers": "retry-after", "content-type": "application/problem+json", ...refusal.headers });
-        return response.end(JSON.stringify({ code: refusal.code ?? "unavailable", detail: "refused by the gate" }));
+        return response.end(refusal.text ?? JSON.stringify({ code: refusal.code ?? "unavailable", detail: "refused by the gate" }));
       }
       const { hostname, port } = new URL(server.base);
       const options = { hostname, port, method: request.method, path: request.url, headers: request.headers };

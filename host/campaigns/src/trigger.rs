@@ -41,7 +41,7 @@ impl<'a> Terms<'a> {
     /// The segment whose changes fire the campaign, if that is what it waits for.
     pub fn watch(&self) -> Option<Watch> {
         let trigger = self.trigger?;
-        if trigger.get("kind")?.as_str()? != SEGMENT {
+        if !is_segment(trigger) {
             return None;
         }
         Some(Watch {
@@ -76,8 +76,10 @@ impl<'a> Terms<'a> {
             let audience = segments.expand(None, audience)?;
             config.insert("audience".to_owned(), audience);
         }
-        if let Some(watch) = self.watch()
-            && !segments.has(watch.segment_id)
+        let named = self.trigger.filter(|trigger| is_segment(trigger));
+        let named = named.and_then(|trigger| trigger.get("segmentId")?.as_str());
+        if let Some(named) = named
+            && !Uuid::parse_str(named).is_ok_and(|id| segments.has(id))
         {
             let detail = "the app has no segment of this id";
             let error = FieldError::new("/trigger/segmentId", expand::UNKNOWN, detail);
@@ -129,6 +131,11 @@ impl<'a> Terms<'a> {
             _ => Err(errors),
         }
     }
+}
+
+/// Whether a trigger is a change of a segment.
+fn is_segment(trigger: &Value) -> bool {
+    trigger.get("kind").and_then(Value::as_str) == Some(SEGMENT)
 }
 
 #[cfg(test)]

@@ -153,21 +153,11 @@ pub(super) async fn ledger(
         let read: Vec<Uuid> = read.into_iter().collect();
         properties = store::properties(reader.tx().await?, app.id, &read).await?;
     }
-    let before = people.before.all.iter().zip(people.after);
-    let mut subjects: Vec<Subject> = before.map(|(it, after)| it.clone().at(after)).collect();
-    for item in items.iter().filter(|item| item.replays) {
-        if let Some(subject) = subjects.get_mut(item.subject)
-            && scheduled_work::instant_of(item.stored.seq).is_none()
-        {
-            // As of just before the event: neither it nor what came after it is its past.
-            subject.last_seq = subject.last_seq.min(item.stored.seq - 1);
-        }
-    }
     let mut ledger = Ledger {
         app_id: app.id,
         db: inner.db.clone(),
         runtime: Handle::current(),
-        subjects,
+        subjects: known(people.before, people.after, items),
         properties,
         states,
         earlier: Vec::new(),
@@ -180,6 +170,21 @@ pub(super) async fn ledger(
         ledger.read_ahead(reader.tx().await?, &asked).await?;
     }
     Ok(ledger)
+}
+
+/// Subjects as of before the batch. Of one with a dead letter it is before the letter's event: neither that nor what came
+/// after it is its past.
+fn known(before: &Subjects, after: &[Subject], items: &[Item]) -> Vec<Subject> {
+    let both = before.all.iter().zip(after);
+    let mut subjects: Vec<Subject> = both.map(|(it, after)| it.clone().at(after)).collect();
+    for item in items.iter().filter(|item| item.replays) {
+        if let Some(subject) = subjects.get_mut(item.subject)
+            && scheduled_work::instant_of(item.stored.seq).is_none()
+        {
+            subject.last_seq = subject.last_seq.min(item.stored.seq - 1);
+        }
+    }
+    subjects
 }
 
 /// Subjects, by their number in the batch, and names of events whose past campaigns may ask for.

@@ -50,6 +50,8 @@ export class Nudge implements Client {
   private me?: Me;
   private person?: Person;
   private started = false;
+  /** While it is looked up whether somebody consented before. What the page says waits for that. */
+  private deciding?: Promise<void>;
   private ready?: Promise<void>;
   private writing?: Promise<void>;
   private screenName?: string;
@@ -95,10 +97,12 @@ export class Nudge implements Client {
       aid,
       maySee: () => this.started && this.maySee(),
       request: (method, path, body) => this.request(method, path, body),
-      acknowledge: (ack) => {
+      acknowledge: (ack, stays) => {
         const { instructionId: id, status } = ack;
-        this.tabs.post({ t: "shown", id });
-        this.held.delete(id);
+        if (!stays) {
+          this.tabs.post({ t: "shown", id });
+          this.held.delete(id);
+        }
         this.draft({ kind: "call", method: "POST", path: "/v1/sdk/instructions/ack", body: { acks: [ack] } }, status != "received");
       },
       change: (key, change) => this.store.change([key], ([value]) => ({ put: { [key]: change(value) } })).catch(() => {}),
@@ -112,7 +116,7 @@ export class Nudge implements Client {
       request: (method, path, body) => this.request(method, path, body),
     });
     if (this.granted) this.start();
-    else void this.consented().then((given) => given && this.start());
+    else this.deciding = this.consented().then((given) => this.decide(given));
   }
 
   // What pages call.
@@ -138,8 +142,7 @@ export class Nudge implements Client {
   }
 
   identify(token: string): void {
-    if (typeof token != "string") return this.emit("error", { code: "invalid_token", message: "identify takes an identity token, which is a text" });
-    this.draft({ kind: "identify", token }, true);
+    this.draft({ kind: "identify", token: String(token) }, true);
   }
 
   reset(): void {
@@ -154,11 +157,12 @@ export class Nudge implements Client {
 
   consent(given: { analytics?: boolean; messaging?: boolean }): void {
     const { analytics, messaging } = given;
-    if (!this.started) {
-      if (!analytics && !messaging) return;
-      this.say({ kind: "consent", analytics, messaging });
+    const said = { kind: "consent", analytics, messaging } as const;
+    if (this.started || this.deciding) this.draft(said, true);
+    else if (analytics || messaging) {
+      this.say(said);
       this.start();
-    } else this.draft({ kind: "consent", analytics, messaging }, true);
+    }
     if (messaging === false) this.shows.clear();
   }
 
@@ -185,6 +189,7 @@ export class Nudge implements Client {
   }
 
   async flush(): Promise<void> {
+    await this.deciding;
     if (!this.started) return;
     await this.writing;
     if (this.tabs.leads || !this.isKept) return this.sender.send();
@@ -211,6 +216,17 @@ export class Nudge implements Client {
     } catch {
       return false;
     }
+  }
+
+  /** Begins with what the page has said since it consented, which may have been before. */
+  private decide(consented: boolean): void {
+    this.deciding = undefined;
+    if (!consented) {
+      const at = this.drafts.findIndex((draft) => draft.kind == "consent" && (draft.analytics || draft.messaging));
+      this.drafts.splice(0, at < 0 ? this.drafts.length : at);
+      if (at < 0) return;
+    }
+    this.start();
   }
 
   private start(): void {
@@ -318,7 +334,7 @@ export class Nudge implements Client {
       const body = { mutationId: newId(), ...JSON.parse(JSON.stringify(change)) };
       this.draft({ kind: "call", method: "POST", path: "/v1/sdk/user-properties", body });
     } catch (error) {
-      this.emit("error", { code: "invalid_properties", message: `properties are values of JSON: ${error}` });
+      this.emit("error", { code: "invalid_properties", message: String(error) });
     }
   }
 
@@ -327,8 +343,8 @@ export class Nudge implements Client {
   }
 
   private draft(said?: Said, now = false): void {
+    if (said && (this.started || this.deciding)) this.say(said);
     if (!this.started) return;
-    if (said) this.say(said);
     this.writing ??= this.write().finally(() => (this.writing = undefined));
     if (now || this.drafts.length >= ENOUGH) void this.writing.then(() => this.go());
     else this.timer ??= setTimeout(() => void (this.writing ?? Promise.resolve()).then(() => this.go()), TOGETHER);

@@ -17,9 +17,9 @@ export interface Credentials {
   writeKey: string;
 }
 
-/** Whether the same request may be answered otherwise later. */
-export const isTemporary = ({ status }: Answer): boolean =>
-  !status || status == 408 || status == 425 || status == 429 || status > 499;
+/** Whether the same request may be answered otherwise later. What has no code is the answer of something between. */
+export const isTemporary = ({ status, code }: Answer): boolean =>
+  !status || [408, 425, 429].includes(status) || status > 499 || (status > 399 && code.startsWith("http_"));
 
 /** Asks the server. Never throws. */
 export async function ask(
@@ -32,14 +32,9 @@ export async function ask(
 ): Promise<Answer> {
   const headers: Record<string, string> = { authorization: `Bearer ${writeKey}` };
   if (token) headers["x-service-subject-token"] = token;
-  const answer: Answer = { status: 0, code: "network", message: "the server can't be reached", retryAfter: 0 };
-  let text: string | undefined;
-  try {
-    text = body === undefined ? undefined : JSON.stringify(body);
-  } catch (error) {
-    return { ...answer, status: 400, code: "invalid_request", message: `no JSON: ${error}` };
-  }
+  const text = body === undefined ? undefined : JSON.stringify(body);
   if (text) headers["content-type"] = "application/json";
+  const answer: Answer = { status: 0, code: "network", message: "the server can't be reached", retryAfter: 0 };
   try {
     const response = await fetch(baseUrl + path, {
       method,

@@ -48,7 +48,7 @@ export class Sender {
   private readonly starting = new Map<string, Promise<Person | Refused>>();
   /** Complaints that were made once, and are not made again until something works. */
   private readonly complaints = new Set<string>();
-  /** Events of a request; fewer after one was too large. */
+  /** Events of a request; fewer after one was refused. */
   private most = MOST_EVENTS;
 
   constructor(private readonly around: Surroundings) {}
@@ -183,11 +183,12 @@ export class Sender {
     if (await this.isStale(first.aid, answer, person.token)) return 0;
     if (isTemporary(answer)) return this.temporary(answer);
     if (answer.status == 401) return this.refused(new Refused(answer, false), run[0]![0], first);
-    if (answer.status == 413 && run.length > 1) {
+    // One of them spoils the request: it is found by halves.
+    if ([400, 413, 422].includes(answer.status) && run.length > 1) {
       this.most = Math.ceil(run.length / 2);
       return undefined;
     }
-    this.most = MOST_EVENTS;
+    this.most = Math.min(2 * this.most, MOST_EVENTS);
     const errors: any[] = answer.status < 300 ? answer.data.errors : run.map((_, index) => ({ index, ...told(answer) }));
     const kept = new Set<number>();
     for (const { index, code, message, retryable } of errors) {

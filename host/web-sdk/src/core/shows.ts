@@ -20,7 +20,8 @@ export interface Page {
   maySee(): boolean;
   /** A request as the person of now; rejects with what is final. */
   request(method: string, path: string, body: object): Promise<any>;
-  acknowledge(ack: { instructionId: string; status: string; actionId?: string; at: string }): void;
+  /** `stays`: it is on offer as before. */
+  acknowledge(ack: { instructionId: string; status: string; actionId?: string; at: string }, stays: boolean): void;
   change(key: string, change: (value: any) => any): Promise<void>;
   get(key: string): Promise<any>;
   emit(name: any, value: any): void;
@@ -87,10 +88,10 @@ export class Shows {
   private async with(show: (renderer: Renderer) => Promise<unknown>, instruction?: Instruction): Promise<void> {
     try {
       this.renderer ??= this.page.load().then((made) => made.createRenderer(this.host));
+      // Loaded again with the next instruction; this one stays on offer.
+      this.renderer.catch(() => (this.renderer = undefined));
       await show(await this.renderer);
     } catch (error) {
-      // Loaded again with the next instruction; this one stays on offer.
-      this.renderer = undefined;
       if (instruction) this.offered.delete(instruction.instructionId);
       this.page.emit("error", { code: "show_failed", message: String(error), instruction });
     }
@@ -118,13 +119,14 @@ export class Shows {
         !(Date.parse(expiresAt) < page.now()) &&
         (offered.get(instructionId) ?? page.aid()) == page.aid(),
       acknowledge({ instructionId, kind }, status, actionId) {
-        if (kind != "feedback" && status != "received") {
+        const isButton = kind == "feedback";
+        if (!isButton && status != "received") {
           ended.add(instructionId);
           void page.change("ended", (ids: string[] = []) =>
             [...ids.filter((id) => id != instructionId), instructionId].slice(-MOST_ENDED),
           );
         }
-        page.acknowledge({ instructionId, status, actionId, at: iso(page.now()) });
+        page.acknowledge({ instructionId, status, actionId, at: iso(page.now()) }, isButton);
       },
       start: (surveyId, from) => this.ask("POST", `/v1/sdk/surveys/${encodeURIComponent(surveyId)}/attempts`, from),
       answer: (id, answers) => this.ask<any>("POST", attempt(id, "answers"), { answers }).then((data) => data.next),

@@ -105,6 +105,10 @@ export function write(
     }
     me.last = at;
   };
+  const consent = ({ analytics, messaging }: { analytics?: boolean; messaging?: boolean }) => {
+    const body = { anonymousId: me.aid, analytics, messaging };
+    add.push({ kind: "call", aid: me.aid, method: "POST", path: "/v1/sdk/consent", body });
+  };
   for (const draft of drafts) {
     const { tab, n } = draft;
     const { [tab]: last = 0, ...others } = me.done ?? {};
@@ -129,13 +133,14 @@ export function write(
       case "consent": {
         const { analytics = me.analytics, messaging = me.messaging } = draft;
         Object.assign(me, { analytics, messaging });
-        const body = { anonymousId: me.aid, analytics: draft.analytics, messaging: draft.messaging };
-        add.push({ kind: "call", aid: me.aid, method: "POST", path: "/v1/sdk/consent", body });
+        consent(draft);
         break;
       }
       case "reset":
         add.push({ kind: "end", aid: me.aid });
         Object.assign(me, { aid: draft.id, sid: undefined });
+        // What was said in this browser holds for who comes.
+        if ((me.analytics ?? me.messaging) != undefined) consent(me);
         break;
     }
   }
