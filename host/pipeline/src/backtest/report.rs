@@ -89,6 +89,10 @@ impl Report {
 
     /// Counts an event that at least one version was asked about.
     pub(super) fn event(&mut self, event: &Stored, subject: Option<Uuid>, verdicts: &Verdicts) {
+        // The rest of the request with which it stopped.
+        if self.stopped.is_some() {
+            return;
+        }
         self.events += 1;
         if self.compare(event, subject, None, verdicts) {
             self.same += 1;
