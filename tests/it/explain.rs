@@ -26,19 +26,27 @@ on_both_backends!(
     push_campaigns_are_explained,
     what_no_event_triggers_is_explained,
     a_campaign_that_came_after_the_event_is_explained,
-    what_begins_a_session_is_explained_as_that_and_as_itself,
-    what_was_decided_before_a_merge_is_explained_by_the_decision,
     nothing_is_known_of_unknown_things,
 );
 
-async fn explain(app: &TestApp, campaign: Uuid, session: &Session, event: &str) -> Value {
+pub(crate) async fn explain(
+    app: &TestApp,
+    campaign: Uuid,
+    session: &Session,
+    event: &str,
+) -> Value {
     let subject = &session.subject_id;
     let query = format!("/explain?campaignId={campaign}&subjectId={subject}&eventId={event}");
     app.get(&app.path(&query), &app.viewer()).await.ok()
 }
 
 /// Sends an event and answers its id.
-async fn sends(app: &TestApp, session: &Session, name: &str, properties: Value) -> String {
+pub(crate) async fn sends(
+    app: &TestApp,
+    session: &Session,
+    name: &str,
+    properties: Value,
+) -> String {
     let event = app.event(session, name, &properties);
     app.ingest_and_ask(session, std::slice::from_ref(&event))
         .await;
@@ -55,56 +63,14 @@ fn checks(explained: &Value, check: &str) -> Vec<bool> {
         .collect()
 }
 
-fn details(explained: &Value, check: &str) -> Vec<String> {
+pub(crate) fn details(explained: &Value, check: &str) -> Vec<String> {
     let steps = explained["steps"].as_array().unwrap().iter();
     let of_name = steps.filter(|step| step["check"] == check);
     of_name.map(|step| text(step, "detail")).collect()
 }
 
-fn trigger() -> Value {
+pub(crate) fn trigger() -> Value {
     json!({"kind": "event", "eventName": "purchase"})
-}
-
-async fn what_begins_a_session_is_explained_as_that_and_as_itself(app: &mut TestApp) {
-    let session = app.survey(&json!({"kind": "session_start"})).await;
-    let occurrence = json!({"mode": "first"});
-    let first = app
-        .survey(&json!({"kind": "event", "eventName": "seen", "occurrence": occurrence}))
-        .await;
-    let ada = app.session("ada").await;
-    let event = sends(app, &ada, "seen", json!({})).await;
-    for campaign in [session, first] {
-        let explained = explain(app, campaign, &ada, &event).await;
-        assert_eq!(explained["outcome"], "fired");
-        let steps = explained["steps"].as_array().unwrap();
-        assert!(
-            steps.iter().all(|step| step["passed"] == true),
-            "{explained}"
-        );
-        let decided = &details(&explained, "trigger")[0];
-        assert!(decided.contains("as it was decided"), "{decided}");
-    }
-}
-
-async fn what_was_decided_before_a_merge_is_explained_by_the_decision(app: &mut TestApp) {
-    let backend = crate::identity::Backend::new(app).await;
-    let mut once = trigger();
-    once["occurrence"] = json!({"mode": "once"});
-    let survey = app.survey(&once).await;
-    backend.identify(app, "phone", "e-1").await;
-    let tablet = app.session("tablet").await;
-    let event = sends(app, &tablet, "purchase", json!({})).await;
-    let both = backend.identify(app, "tablet", "e-1").await;
-    let explained = explain(app, survey, &both, &event).await;
-    assert_eq!(explained["outcome"], "fired");
-    let steps = explained["steps"].as_array().unwrap();
-    assert!(
-        steps.iter().all(|step| step["passed"] == true),
-        "{explained}"
-    );
-    let list = app.path(&format!("/decisions?subjectId={}", both.subject_id));
-    let list = app.get(&list, &app.viewer()).await.ok();
-    assert_eq!(list["items"].as_array().unwrap().len(), 1);
 }
 
 async fn what_fired_is_explained_by_the_plugin_that_decided(app: &mut TestApp) {

@@ -63,6 +63,7 @@ mod dry_runs;
 mod enforcement;
 mod examples;
 mod explain;
+mod explain_kept;
 mod exports;
 mod failover;
 mod faults;

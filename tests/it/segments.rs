@@ -138,9 +138,8 @@ async fn a_segment_is_managed(app: &mut TestApp) {
 
 async fn what_can_not_be_a_segment_is_refused(app: &mut TestApp) {
     for id in [json!("x"), json!(app.id())] {
-        let trigger = json!({"kind": "segment", "segmentId": id, "on": "enter"});
         let mut body = tests::session::survey_body();
-        body["trigger"] = trigger;
+        body["trigger"] = json!({"kind": "segment", "segmentId": id, "on": "enter"});
         let answer = app.post(&app.path("/surveys"), &app.editor(), &body).await;
         answer.refused(422, "validation_failed");
         assert_eq!(answer.pointers(), ["/trigger/segmentId"]);

@@ -18,14 +18,14 @@ use nudge_db::{Timestamp, Tx};
 use nudge_platform::event_names::SESSION_BEGAN;
 use nudge_platform::id;
 use nudge_plugin_runtime::{Lost, Reading, Unloadable};
+use nudge_records::decisions;
 use nudge_records::decisions::record::{Item, Record};
 use nudge_records::decisions::transcript::Heard;
 use nudge_records::events::store::Stored;
-use nudge_records::{decisions, events};
+use nudge_wasm::Plugin;
 use nudge_wasm::trigger::{self, Explanation, TimerChange};
-use nudge_wasm::{PastEvent, Plugin};
 use parking_lot::Mutex;
-use recalled::Recalled;
+use recalled::{Recalled, events_at, past};
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
@@ -474,29 +474,6 @@ fn before(items: &[(u32, &Item)], subject: &Subject) -> i64 {
     }
 }
 
-/// Events of an app by their numbers.
-async fn events_at(
-    tx: &mut Tx,
-    app_id: Uuid,
-    seqs: &[i64],
-) -> nudge_db::Result<HashMap<i64, Stored>> {
-    let found = events::store::at(tx, seqs).await?.into_iter();
-    Ok(found
-        .filter(|(of, _, _)| *of == app_id)
-        .map(|(_, _, stored)| (stored.seq, stored))
-        .collect())
-}
-
-fn past((seq, stored): (i64, Stored)) -> (i64, PastEvent) {
-    let event = &stored.event;
-    let past = PastEvent {
-        id: event.id,
-        timestamp: event.timestamp.0,
-        properties: Arc::clone(&event.properties),
-    };
-    (seq, past)
-}
-
 /// Items of a decision, each as the plugin got it; those among `beginnings` were the beginnings of sessions. None: one is gone.
 fn given(
     own: &[(u32, &Item)],
@@ -509,15 +486,11 @@ fn given(
             payload: payload.clone(),
         });
         let stored = events.get(&item.seq)?;
-        let given = as_item(stored, item.session, timer, item.received);
-        Some(if beginnings.contains(number) {
-            trigger::Item {
-                name: SESSION_BEGAN.into(),
-                ..given
-            }
-        } else {
-            given
-        })
+        let mut given = as_item(stored, item.session, timer, item.received);
+        if beginnings.contains(number) {
+            given.name = SESSION_BEGAN.into();
+        }
+        Some(given)
     };
     own.iter().map(item).collect()
 }

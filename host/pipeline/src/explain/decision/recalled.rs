@@ -1,10 +1,15 @@
 //! What a plugin is told that is asked once more.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use nudge_db::Tx;
 use nudge_records::decisions::transcript::Heard;
+use nudge_records::events;
+use nudge_records::events::store::Stored;
 use nudge_wasm::trigger::Facts;
 use nudge_wasm::{FactsUnavailable, PastEvent, Value};
+use uuid::Uuid;
 
 use crate::facts::View;
 
@@ -18,6 +23,30 @@ pub(super) struct Recalled {
     pub past: HashMap<i64, PastEvent>,
     /// Answers the rest.
     pub now: View,
+}
+
+/// Events of an app by their numbers.
+pub(super) async fn events_at(
+    tx: &mut Tx,
+    app_id: Uuid,
+    seqs: &[i64],
+) -> nudge_db::Result<HashMap<i64, Stored>> {
+    let found = events::store::at(tx, seqs).await?.into_iter();
+    Ok(found
+        .filter(|(of, _, _)| *of == app_id)
+        .map(|(_, _, stored)| (stored.seq, stored))
+        .collect())
+}
+
+/// An event as plugins are told of it, by its number.
+pub(super) fn past((seq, stored): (i64, Stored)) -> (i64, PastEvent) {
+    let event = &stored.event;
+    let past = PastEvent {
+        id: event.id,
+        timestamp: event.timestamp.0,
+        properties: Arc::clone(&event.properties),
+    };
+    (seq, past)
 }
 
 impl Facts for Recalled {
