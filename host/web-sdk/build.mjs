@@ -37,6 +37,10 @@ const styles = {
 /** Members that the renderer's own parts call so among themselves: not the server, the core, nor browsers. */
 const OWN = /^(characters|describedBy|direction|fate|frame|hasFocus|initial|letClose|named|nodes|odd|opened|part|shell|spoken|stops|texts)$/;
 
+/** The same of the core, among which are no members of what is stored or told other tabs. */
+const CORE =
+  /^(around|claim|complaints|consented|deciding|degrade|granted|isAlone|isCold|isImmediate|isKept|isStale|listeners|looking|maySee|notBefore|offered|persist|poller|proof|release|repoll|sender|shows|starting|temporary|unheard|unsent|unstash|urge|writing)$/;
+
 /** Bundles one entry for the server; answers its text. */
 async function served(entry, format, define = {}, mangleProps = undefined) {
   const made = await build({
@@ -62,8 +66,8 @@ const names = {
   __SURVEYS__: JSON.stringify(`surveys.mjs?v=${digest(files["surveys.mjs"])}`),
   __WORKER__: JSON.stringify(`worker.js?v=${digest(files["worker.js"])}`),
 };
-files["nudge.mjs"] = await served("src/core/served.ts", "esm", names);
-files["nudge.js"] = await served("src/core/script.ts", "iife", names);
+files["nudge.mjs"] = await served("src/core/served.ts", "esm", names, CORE);
+files["nudge.js"] = await served("src/core/script.ts", "iife", names, CORE);
 
 let differs = false;
 await mkdir(join(root, "dist"), { recursive: true });

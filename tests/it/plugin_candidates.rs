@@ -302,6 +302,12 @@ async fn what_names_a_plugin_of_which_nothing_is_active_can_be_replayed(app: &mu
     until(app, 1, |plugin| plugin["activeVersion"].is_null()).await;
     app.restart().await;
     let ada = app.session("ada").await;
+    // Nothing more can name it.
+    let mut body = tests::session::survey_body();
+    body["trigger"] = trigger(1, json!({"events": ["a"]}));
+    let answer = app.post(&app.path("/surveys"), &app.editor(), &body).await;
+    answer.refused(422, "validation_failed");
+    assert_eq!(answer.pointers(), ["/trigger/plugin"]);
     // Nothing is wrong with it but that nobody decides.
     let sent = send(app, &ada, 1, "a", false).await.remove(0);
     send(app, &ada, 1, "b", false).await;

@@ -249,8 +249,7 @@ pub(crate) async fn check_terms<C: Content>(
     }
     let configuration = content.terms().configuration(segments);
     let configuration = configuration.map_err(Refused::Invalid)?;
-    configuration.accept(plugins, deciders, None).await?;
-    Ok(())
+    configuration.check(plugins, deciders).await
 }
 
 /// The form in which the pipeline runs a campaign that brings about `act`. `before` is the form in which it ran until now.

@@ -202,8 +202,8 @@ pub async fn check_personalization<V: Variant>(
     let Some(personalization) = variant.personalization() else {
         return Ok(());
     };
-    let accepted = configuration(personalization).accept(plugins, deciders, None);
-    gather(accepted.await, place, errors)
+    let checked = configuration(personalization).check(plugins, deciders);
+    gather(checked.await, place, errors)
 }
 
 /// Adds what a plugin found to what is known, unless the same place is wrong already.

@@ -168,23 +168,31 @@ impl Size {
     }
 }
 
-/// Takes work for a batch that evaluates so many events at the most; at least one piece.
+/// Takes work for a batch that evaluates so many events at the most; at least one piece. What is replayed is decided about as
+/// of its own time, and so apart from what else there is of its alias, which keeps its place in the queue.
 fn take(queue: &mut VecDeque<Work>, most_evaluated: usize) -> Vec<Work> {
     let mut size = Size::default();
     let mut batch: Vec<Work> = Vec::new();
-    let mut replayed = HashSet::new();
-    while let Some(next) = queue.front() {
-        size.add(next);
-        // What is replayed is decided about as of its own time, and so apart from what else there is of its subject.
-        let is_apart = replayed.contains(&next.alias)
-            || next.replays() && batch.iter().any(|work| work.alias == next.alias);
-        if !batch.is_empty() && (is_apart || size.exceeds(most_evaluated)) {
+    let (mut apart, mut set_aside) = (HashSet::new(), Vec::new());
+    while let Some(next) = queue.pop_front() {
+        let collides = next.replays() && batch.iter().any(|work| work.alias == next.alias);
+        if collides || apart.contains(&next.alias) {
+            apart.insert(next.alias);
+            set_aside.push(next);
+            continue;
+        }
+        size.add(&next);
+        if !batch.is_empty() && size.exceeds(most_evaluated) {
+            set_aside.push(next);
             break;
         }
         if next.replays() {
-            replayed.insert(next.alias);
+            apart.insert(next.alias);
         }
-        batch.extend(queue.pop_front());
+        batch.push(next);
+    }
+    for work in set_aside.into_iter().rev() {
+        queue.push_front(work);
     }
     batch
 }

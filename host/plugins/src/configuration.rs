@@ -159,6 +159,21 @@ impl Configuration<'_> {
         })
     }
 
+    /// Asks the plugin whether the configuration can be saved. One of which a roll-back left nothing active takes none.
+    pub async fn check(self, plugins: &Plugins, deciders: &Deciders) -> Result<(), Refused> {
+        let decider = self.decider(deciders)?;
+        if decider.plugin.is_withdrawn() {
+            let name = &decider.plugin.description().name;
+            return Err(self.refused("unknown_plugin", inactive(name)));
+        }
+        self.accept_by(plugins, decider, None).await.map(drop)
+    }
+
+    /// What is wrong with the plugin that is named.
+    fn refused(&self, code: &str, detail: String) -> Refused {
+        Refused::Invalid(vec![FieldError::new(self.name_place, code, detail)])
+    }
+
     fn decider<'d>(&self, deciders: &'d Deciders) -> Result<&'d Arc<Active>, Refused> {
         if let Some(found) = deciders.find(self.kind, self.asked) {
             return Ok(found);
@@ -176,18 +191,9 @@ impl Configuration<'_> {
                     self.kind
                 ),
             ),
-            None => (
-                "unknown_plugin",
-                format!(
-                    "no plugin `{name}` is active in this app; upload it and activate a version first"
-                ),
-            ),
+            None => ("unknown_plugin", inactive(name)),
         };
-        Err(Refused::Invalid(vec![FieldError::new(
-            self.name_place,
-            code,
-            detail,
-        )]))
+        Err(self.refused(code, detail))
     }
 
     /// What a plugin says is wrong, with pointers that begin where the configuration does.
@@ -251,4 +257,9 @@ impl Accepted {
         let trial = self.trial.iter().flat_map(|trial| &trial.event_names);
         self.reading.event_names.iter().chain(trial)
     }
+}
+
+/// What is said where nothing of a plugin is active.
+fn inactive(name: &str) -> String {
+    format!("no plugin `{name}` is active in this app; upload it and activate a version first")
 }

@@ -298,7 +298,7 @@ pub(super) async fn replay_triggers(
         let Some(stored) = stored.filter(|_| reason.is_none()) else {
             waiting.push(Err(Failure {
                 id: letter.id,
-                detail: None,
+                detail: letter.detail.clone(),
                 reason: reason.unwrap_or_default().to_owned(),
                 violations: Vec::new(),
             }));

@@ -197,10 +197,10 @@ pub async fn check(
     if definition.status == Status::Archived && before == Some(content) {
         return Ok(());
     }
-    enforce(plugins, deciders, definition, None).await?;
+    content.configuration().check(plugins, deciders).await?;
     if content.validator.is_some() && !content.properties.is_empty() {
         // They only describe, and have the form of those that decide.
-        content.declared().accept(plugins, deciders, None).await?;
+        content.declared().check(plugins, deciders).await?;
     }
     Ok(())
 }

@@ -173,6 +173,17 @@ impl Schedule {
         {
             return Opening::Closed(reason);
         }
+        self.while_quiet(now, subject, app)
+    }
+
+    /// The same, as far as quiet hours are concerned: of what has been fired.
+    pub fn while_quiet(
+        &self,
+        now: Timestamp,
+        subject: Option<&str>,
+        app: Option<Quiet>,
+    ) -> Opening {
+        let zone = self.zone.of(subject);
         let mut quiet = Vec::new();
         quiet.extend(self.quiet.map(|hours| (hours, zone)));
         quiet.extend(app.map(|hours| (hours, Zone::Subject.of(subject))));

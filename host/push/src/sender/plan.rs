@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nudge_apps::App;
 use nudge_campaigns::push::Sending;
-use nudge_campaigns::targeting::{Opening, Quiet, Suppression};
+use nudge_campaigns::targeting::{Opening, Quiet};
 use nudge_db::{Result, Timestamp};
 use nudge_platform::event_names::TRANSACTIONAL;
 use nudge_records::deliveries::{Device, Status, Urgency};
@@ -155,13 +155,13 @@ fn while_quiet(
     }
     let timezone = known.people.get(&delivery.subject_id)?.timezone.as_deref();
     let quiet = app.settings.quiet_hours.as_ref().and_then(Quiet::of);
-    match sending.schedule.opening(now, timezone, quiet) {
+    match sending.schedule.while_quiet(now, timezone, quiet) {
         Opening::Deferred(until) => Some(Step::Later(until)),
-        Opening::Closed(reason @ Suppression::QuietHours) => {
+        Opening::Closed(reason) => {
             let reason = reason.name().to_owned();
             Some(Step::End(Status::Skipped, reason, None))
         }
-        Opening::Open | Opening::Closed(_) => None,
+        Opening::Open => None,
     }
 }
 

@@ -17,9 +17,20 @@ export interface Credentials {
   writeKey: string;
 }
 
-/** Whether the same request may be answered otherwise later. What has no code is the answer of something between. */
-export const isTemporary = ({ status, code }: Answer): boolean =>
-  !status || [408, 425, 429].includes(status) || status > 499 || (status > 399 && code.startsWith("http_"));
+/** After so many tries in a row what something between the page and the server answers is meant for the request. */
+const MOST_TRIES = 9;
+
+/** Whether an answer is of something between the page and the server: it has no code. */
+const isOfOthers = ({ status, code }: Answer): boolean => status > 399 && code.startsWith("http_");
+
+/** Whether the same request may be answered otherwise later. `tries`: how often it was in a row. */
+export const isTemporary = (answer: Answer, tries = 0): boolean => {
+  const { status } = answer;
+  return !status || [408, 425, 429].includes(status) || status > 499 || (status != 413 && tries < MOST_TRIES && isOfOthers(answer));
+};
+
+/** Whether a part of the request may be what is refused. */
+export const isSpoiled = (answer: Answer): boolean => [400, 413, 422].includes(answer.status) || isOfOthers(answer);
 
 /** Asks the server. Never throws. */
 export async function ask(

@@ -1,4 +1,4 @@
-import { type Answer, ask, type Credentials, isTemporary } from "./net.js";
+import { type Answer, ask, type Credentials, isSpoiled, isTemporary } from "./net.js";
 import type { Person } from "./state.js";
 import type { Item, Row, Store } from "./store.js";
 import type { NudgeError } from "./types.js";
@@ -35,6 +35,8 @@ class Refused {
   constructor(
     readonly answer: Answer,
     readonly isFinal: boolean,
+    /** The proof that was sent of who it is. */
+    readonly proof?: string,
   ) {}
 }
 
@@ -112,13 +114,13 @@ export class Sender {
     if (person instanceof Refused) {
       // A proof of who it is that is no good goes first, so that what waits does not wait for it.
       const proof = person.isFinal && (await this.proof(item.aid));
-      return proof ? this.refused(person, ...proof) : this.refused(person, key, item);
+      return proof && proof[1].token == person.proof ? this.refused(person, ...proof) : this.refused(person, key, item);
     }
     if (item.kind == "identify") return this.remove([key]);
     if (item.kind == "event") return this.events(rows, item, person);
     const answer = await ask(this.around, item.method, item.path, item.body, person.token);
     if (await this.isStale(item.aid, answer, person.token)) return 0;
-    if (isTemporary(answer)) return this.temporary(answer);
+    if (isTemporary(answer, this.failures)) return this.temporary(answer);
     // A key or a token that does not work now says nothing of the request.
     if (answer.status == 401) return this.refused(new Refused(answer, false), key, item);
     if (answer.status > 299) this.around.error(told(answer));
@@ -181,14 +183,14 @@ export class Sender {
     };
     const answer = await ask(this.around, "POST", "/v1/sdk/ingest", body, person.token);
     if (await this.isStale(first.aid, answer, person.token)) return 0;
-    if (isTemporary(answer)) return this.temporary(answer);
+    if (isTemporary(answer, this.failures)) return this.temporary(answer);
     if (answer.status == 401) return this.refused(new Refused(answer, false), run[0]![0], first);
     // One of them spoils the request: it is found by halves.
-    if ([400, 413, 422].includes(answer.status) && run.length > 1) {
+    if (isSpoiled(answer) && run.length > 1) {
       this.most = Math.ceil(run.length / 2);
       return undefined;
     }
-    this.most = Math.min(2 * this.most, MOST_EVENTS);
+    if (answer.status < 300) this.most = MOST_EVENTS;
     const errors: any[] = answer.status < 300 ? answer.data.errors : run.map((_, index) => ({ index, ...told(answer) }));
     const kept = new Set<number>();
     for (const { index, code, message, retryable } of errors) {
@@ -273,10 +275,11 @@ export class Sender {
         return person;
       }
       if (code == "identity_required" && !identityToken && (identityToken = (await this.proof(aid))?.[1].token)) continue;
-      if (tries > 1) return new Refused(answer, !isTemporary(answer));
+      const refused = new Refused(answer, !isTemporary(answer), identityToken);
+      if (tries > 1) return refused;
       if (code == "client_session_invalid") person.client = newId();
       else if (status == 401 && code.startsWith("subject_token")) person.token = undefined;
-      else return new Refused(answer, !isTemporary(answer));
+      else return refused;
     }
   }
 }

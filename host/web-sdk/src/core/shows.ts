@@ -170,7 +170,7 @@ export function open(action: OpenAction): void {
 export async function persist(ask: () => Promise<Answer>): Promise<Answer> {
   for (let failures = 0; ; failures++) {
     const answer = await ask();
-    if (!isTemporary(answer)) return answer;
+    if (!isTemporary(answer, failures)) return answer;
     await pause(Math.max(answer.retryAfter, backoff(failures)));
   }
 }
