@@ -4,8 +4,8 @@
 use nudge_campaigns::webhooks::EventType;
 use serde_json::{Value, json};
 use tests::campaigns::states;
-use tests::providers::{Hold, Reply};
-use tests::session::text;
+use tests::providers::{Hold, Providers, Reply};
+use tests::session::{Session, text};
 use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
@@ -20,6 +20,19 @@ on_both_backends!(
     a_token_that_cannot_be_read_holds_up_its_person_alone,
 );
 
+/// Somebody whom FCM reaches.
+async fn tablet(app: &TestApp, providers: &Providers) -> Session {
+    let tablet = app.session("tablet").await;
+    app.push_token(&tablet, "tablet", &providers.fcm.token(1))
+        .await;
+    tablet
+}
+
+async fn transactional(app: &TestApp) -> String {
+    app.campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await
+}
+
 async fn order(app: &TestApp, campaign: &str, whom: &str) -> String {
     let body = json!({"campaignId": campaign, "anonymousId": whom});
     text(&app.transactional(&body).await.data(202), "deliveryId")
@@ -33,12 +46,8 @@ async fn messages_of_both_are_the_persons_and_go_on(app: &mut TestApp) {
     let phone = backend.identify(app, "phone", "e-1").await;
     app.push_token(&phone, "phone", &providers.apns.token(1))
         .await;
-    let tablet = app.session("tablet").await;
-    app.push_token(&tablet, "tablet", &providers.fcm.token(1))
-        .await;
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let tablet = tablet(app, &providers).await;
+    let campaign = transactional(app).await;
     let first = order(app, &campaign, "phone").await;
     app.delivery_in(&first, "delivered").await;
     let second = order(app, &campaign, "tablet").await;
@@ -97,12 +106,8 @@ async fn a_message_is_its_persons_whoever_that_has_become(app: &mut TestApp) {
     let providers = app.with_providers().await;
     app.credential(&providers.fcm.credential()).await;
     let phone = backend.identify(app, "phone", "e-1").await;
-    let tablet = app.session("tablet").await;
-    app.push_token(&tablet, "tablet", &providers.fcm.token(1))
-        .await;
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let tablet = tablet(app, &providers).await;
+    let campaign = transactional(app).await;
     let hold = Hold::default();
     let answer = Reply::json(200, &json!({"name": "projects/p/messages/1"}));
     providers.fcm.reply_next(answer.held(&hold));
@@ -170,9 +175,7 @@ async fn an_export_has_the_persons_messages(app: &mut TestApp) {
         app.push_token(session, &device, &providers.apns.token(number))
             .await;
     }
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let campaign = transactional(app).await;
     let opened = order(app, &campaign, "ada").await;
     app.delivery_in(&opened, "delivered").await;
     app.advance(1);
@@ -224,9 +227,7 @@ async fn write(app: &TestApp, sql: &'static str) {
 async fn a_token_that_cannot_be_read_holds_up_its_person_alone(app: &mut TestApp) {
     let providers = app.with_providers().await;
     app.credential(&providers.fcm.credential()).await;
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let campaign = transactional(app).await;
     for (whom, token) in [("ada", 1), ("bob", 2)] {
         let session = app.session(whom).await;
         let token = providers.fcm.token(token);

@@ -202,11 +202,9 @@ async fn identified(
         }
         linked => linked?,
     };
-    // The tokens of before may have been revoked.
-    if let Some(merged) = linked.merged {
-        services.polls.wake(merged);
+    for subject_id in linked.concerned() {
+        services.polls.wake(subject_id);
     }
-    services.polls.wake(linked.standing.subject_id);
     Ok((linked.standing, identity.expires_at))
 }
 

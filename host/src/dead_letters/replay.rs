@@ -290,20 +290,22 @@ pub(super) async fn replay_triggers(
             nudge_records::events::store::find_by_id(&mut tx, app.id, alias, event_id).await?
         };
         drop(tx);
-        let reason = match &stored {
-            None => Some(EVENT_REMOVED),
-            Some(_) if rests(services, app, letter).await? => Some(NOT_ACTIVE),
-            Some(_) => None,
-        };
-        let Some(stored) = stored.filter(|_| reason.is_none()) else {
-            waiting.push(Err(Failure {
+        let not_tried = |reason: &str| {
+            Err(Failure {
                 id: letter.id,
                 detail: letter.detail.clone(),
-                reason: reason.unwrap_or_default().to_owned(),
+                reason: reason.to_owned(),
                 violations: Vec::new(),
-            }));
+            })
+        };
+        let Some(stored) = stored else {
+            waiting.push(not_tried(EVENT_REMOVED));
             continue;
         };
+        if rests(services, app, letter).await? {
+            waiting.push(not_tried(NOT_ACTIVE));
+            continue;
+        }
         let size = Size::of([&*stored.event]);
         let room = services.pipeline.wait_for_room(size).await;
         let (sender, receiver) = oneshot::channel();

@@ -41,7 +41,7 @@ const CODE_LIFETIME: Duration = Duration::from_mins(10);
 pub struct Console {
     /// Where the console is.
     pub site: Site,
-    /// What goes on when the request for it is gone; the server waits for it when it stops.
+    /// Renewals in hand; the server waits for them when it stops.
     pub tasks: TaskTracker,
 }
 

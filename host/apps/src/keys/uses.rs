@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use strum::IntoStaticStr;
 
-use nudge_db::Timestamp;
-use nudge_http::ApiError;
+use nudge_db::{Timestamp, to_its_end};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::due;
 use parking_lot::Mutex;
@@ -162,11 +161,13 @@ pub async fn run(services: Shared, halt: CancellationToken) {
 
 /// Writes the notes of this process that wait, for a request that is about to read them. In a task of its own: a client
 /// that goes away takes no notes along.
-pub(crate) async fn flush(services: &Shared) -> Result<(), ApiError> {
+pub(crate) async fn flush(services: &Shared) -> nudge_db::Result<()> {
     let there = Arc::clone(services);
-    let task = async move { write_waiting(&there).await };
-    let written = services.console.tasks.spawn(task).await;
-    written.map_err(ApiError::internal)
+    to_its_end(async move {
+        write_waiting(&there).await;
+        Ok(())
+    })
+    .await
 }
 
 async fn write_waiting(services: &Shared) {

@@ -1,6 +1,6 @@
 //! The form in which a campaign's messages are made: its texts parsed, its plugins asked.
 
-use nudge_plugin_runtime::{Deciders, Plugins};
+use nudge_plugin_runtime::{Deciders, Plugins, Refused};
 use uuid::Uuid;
 
 use super::action::PreparedAction;
@@ -50,6 +50,8 @@ impl Sending {
         content: &Content,
         before: Option<&Self>,
     ) -> Result<Self, NotPrepared> {
+        let schedule = Schedule::read(content.schedule(), "/schedule");
+        let schedule = schedule.map_err(Refused::Invalid)?;
         let before = before.map(|before| &before.variants);
         let variants = &content.variants;
         let variants = Variants::prepare(plugins, deciders, campaign_id, variants, before);
@@ -58,7 +60,7 @@ impl Sending {
             version,
             options: content.options.clone().unwrap_or_default(),
             variants: variants.await?,
-            schedule: content.compile().unwrap_or_default().rules.schedule,
+            schedule,
         })
     }
 }

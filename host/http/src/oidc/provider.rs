@@ -156,11 +156,9 @@ impl Provider {
             Err(_) => self.asking.lock().await,
         };
         let before = self.known();
-        if before
-            .asked_at
-            .is_some_and(|asked| asked <= now && now.since(asked) < PAUSE)
-            || before.is_good_for(kid, now)
-        {
+        let asked_at = before.asked_at;
+        let asks_not_yet = asked_at.is_some_and(|asked| !due::is_over(PAUSE, asked, now));
+        if asks_not_yet || before.is_good_for(kid, now) {
             return before;
         }
         // The first keys, and those that are due, keep nobody from asking for a key that is not among them.

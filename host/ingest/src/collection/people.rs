@@ -362,11 +362,9 @@ impl Collection<'_> {
         let now = services.clock.now();
         match link::link(&services.db, &services.pseudonyms, link, now).await {
             Ok(linked) => {
-                // The tokens of before may have been revoked.
-                if let Some(merged) = linked.merged {
-                    services.polls.wake(merged);
+                for subject_id in linked.concerned() {
+                    services.polls.wake(subject_id);
                 }
-                services.polls.wake(linked.standing.subject_id);
                 Ok(None)
             }
             Err(link::Error::IdentityConflict | link::Error::ClientSessionInvalid) => Ok(None),

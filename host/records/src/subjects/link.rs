@@ -43,6 +43,13 @@ pub struct Linked {
     pub merged: Option<Uuid>,
 }
 
+impl Linked {
+    /// The subjects whose polls are told: tokens of before may have been revoked.
+    pub fn concerned(&self) -> impl Iterator<Item = Uuid> {
+        self.merged.into_iter().chain([self.standing.subject_id])
+    }
+}
+
 /// Why nothing was linked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

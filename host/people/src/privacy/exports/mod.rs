@@ -126,7 +126,7 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
     let (app_id, export_id) = (job.app_id, job.id);
     loop {
         remove_chunks(services, app_id, export_id).await?;
-        let row = row(services, app_id, export_id).await?;
+        let row = find(services, app_id, export_id).await?;
         let gone = || Error::Failed(GONE.to_owned());
         let subject_id = row.subject_id.ok_or_else(gone)?;
         let key = Key {
@@ -136,7 +136,7 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
         };
         let outcome = make(services, job, key, row.reference).await;
         if let Err(Error::Failed(_)) = outcome {
-            let now = self::row(services, app_id, export_id).await?.subject_id;
+            let now = find(services, app_id, export_id).await?.subject_id;
             if now.is_some_and(|now| now != subject_id) {
                 continue;
             }
@@ -146,7 +146,7 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
     }
 }
 
-async fn row(services: &Services, app_id: Uuid, export_id: Uuid) -> Result<ExportRow, Error> {
+async fn find(services: &Services, app_id: Uuid, export_id: Uuid) -> Result<ExportRow, Error> {
     let mut tx = services.db.read().await?;
     let row = store::find(&mut tx, app_id, export_id).await?;
     row.ok_or(Error::Lost)
