@@ -50,7 +50,8 @@ pub(crate) async fn people(app: &TestApp) -> Vec<Session> {
     people
 }
 
-/// Each person sends events, every request until it is accepted, until told to stop; answers the ids of all events.
+/// Each person sends events, every request until it is accepted, until told to stop; answers the ids of all events. With every
+/// other one it waits for what it fires.
 pub(crate) async fn send_amid(
     app: &TestApp,
     people: &[Session],
@@ -88,11 +89,12 @@ async fn sends(
             "eventId": nudge_platform::id::new(now), "name": "purchase", "anonymousId": person.anonymous_id,
             "timestamp": nudge_platform::clock::to_text(now),
         });
+        let mut body = person.batch(std::slice::from_ref(&event));
+        if accepted % 2 == 1 {
+            body["delivery"] = json!({"eventIds": [event["eventId"]]});
+        }
         loop {
-            let request = request
-                .try_clone()
-                .unwrap()
-                .json(&person.batch(std::slice::from_ref(&event)));
+            let request = request.try_clone().unwrap().json(&body);
             let answer = tests::client::send(request).await;
             if answer.status == 200 {
                 assert_eq!(answer.ok()["accepted"], 1);
@@ -306,6 +308,13 @@ async fn ingest(remote: &Remote, events: &[Value]) -> tests::Answer {
     remote.post("/v1/sdk/ingest", "writeKey", &body).await
 }
 
+/// Sends events and waits for what they fire.
+async fn decided(remote: &Remote, events: &[Value]) -> tests::Answer {
+    let body = json!({"context": {"anonymousId": "ada"}, "events": events,
+                      "delivery": {"eventIds": ids(events).collect::<Vec<_>>()}});
+    remote.post("/v1/sdk/ingest", "writeKey", &body).await
+}
+
 fn ids(events: &[Value]) -> impl Iterator<Item = String> {
     events.iter().map(|event| text(event, "eventId"))
 }
@@ -357,6 +366,45 @@ async fn a_disk_that_does_not_flush_is_not_answered_for() {
         once.difference(&answered).all(|id| uncertain.contains(id)),
         "nothing else is"
     );
+    assert_eq!(child.terminate(), Some(0));
+}
+
+/// Whoever waits for what an event fires waits for one flush, which is that of the effects: without it there is no answer, and
+/// a request that is sent again meanwhile finds nothing that it could take for stored.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decision_is_not_answered_for_before_the_disk_has_it() {
+    let Some(disk) = Disk::new() else {
+        skipped("there is no C compiler");
+        return;
+    };
+    let child = disk.start();
+    let remote = furnish(&child).await;
+    decided(&remote, &events(2)).await.ok();
+
+    disk.fault("fail");
+    let uncertain = events(2);
+    for _ in 0..2 {
+        decided(&remote, &uncertain)
+            .await
+            .refused(503, "unavailable");
+        ingest(&remote, &uncertain)
+            .await
+            .refused(503, "unavailable");
+    }
+    disk.mend();
+
+    let started = Instant::now();
+    while decided(&remote, &uncertain).await.status != 200 {
+        assert!(started.elapsed() < COMES_BACK, "it does not come back");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    child.kill();
+
+    let child = disk.start();
+    let remote = Remote::open(&child).await;
+    let mut fired = remote.fired(4).await;
+    fired.dedup();
+    assert_eq!(fired.len(), 4, "each event fires once");
     assert_eq!(child.terminate(), Some(0));
 }
 

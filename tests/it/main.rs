@@ -51,7 +51,9 @@ mod csv;
 mod dead_letters;
 mod decisions;
 mod definitions;
+mod delayed_commits;
 mod delays;
+
 mod deletion;
 mod deletion_kills;
 mod deliveries;

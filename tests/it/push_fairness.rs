@@ -35,6 +35,7 @@ async fn queue(app: &TestApp, campaign: &str, whom: &Session) {
         reason: None,
         content: None,
         lane: Urgency::Rest,
+        node: None,
     };
     let all: Vec<NewDelivery> = (0..MANY).map(new).collect();
     let services = app.services();

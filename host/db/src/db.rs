@@ -20,7 +20,7 @@ use crate::hosts::Hosts;
 use crate::pool::{Manner, Pool};
 use crate::shards::Shards;
 use crate::writer::Writer;
-use crate::{Dialect, Error, Result, Schema, Tx, migrate};
+use crate::{Dialect, Durability, Error, Result, Schema, Tx, migrate};
 
 /// Every statement about many rows exists in ten sizes, see [`Rows`](crate::Rows).
 const CACHED_STATEMENTS: usize = 1_000;
@@ -273,6 +273,21 @@ impl Db {
                 }
             })
         })
+    }
+
+    /// Begins what [`write_each`](Self::write_each) does, with commits that are delayed where `durability` says so. On PostgreSQL
+    /// each statement has to ask for that ([`Tx::delayed_commit`]).
+    pub async fn write_each_with(&self, durability: Durability) -> Result<Tx> {
+        let tx = match (&self.0, durability) {
+            (
+                Backend::Sqlite {
+                    writer, commits, ..
+                },
+                Durability::Delayed,
+            ) => Tx::sqlite_turn(writer.begin_delayed().await?).telling(commits.clone()),
+            _ => self.write_each().await?,
+        };
+        Ok(tx.with_durability(durability))
     }
 
     /// The same database for work that nobody waits for: on SQLite, the commit of a transaction that writes may come after

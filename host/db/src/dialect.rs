@@ -9,6 +9,15 @@ pub enum Dialect {
     Postgres,
 }
 
+/// When what a transaction changed is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Once its commit returns.
+    Full,
+    /// With the next commit that is durable in full. Until then a crash of the machine may lose it, one of the program may not.
+    Delayed,
+}
+
 impl Dialect {
     /// Locks selected rows and passes over those that another process holds.
     ///

@@ -10,6 +10,7 @@
 //! # Invariants
 //!
 //! - **A transaction is committed or nothing of it happened.** SQLite has one writer at a time, and a commit of its may be several transactions' (`writer.rs`); transactions of PostgreSQL that lost a race say so.
+//! - **A commit is on disk once it returns**, but for one that says [`Durability::Delayed`]: it is durable with the next one.
 //! - **SQL is literals and placeholders.** No value is ever part of a statement's text.
 //! - **No wait for PostgreSQL is without end.** Past `database.deadlineSeconds` a connection is dropped, and with it all idle ones: they may lead to a database that
 //!   takes no writes any more. A commit without an answer may have happened, as with a crash. New connections are to a host that says it takes writes.
@@ -26,6 +27,7 @@ mod pool;
 mod rows;
 mod shards;
 mod single_statement;
+mod sqlite;
 mod statement;
 mod timestamp;
 mod tx;
@@ -33,7 +35,7 @@ mod url;
 mod writer;
 
 pub use db::{Db, Migrations, Options, Usage, is_known_url, sqlite_path};
-pub use dialect::Dialect;
+pub use dialect::{Dialect, Durability};
 pub use distribute::{Distributable, Distribution, Share};
 pub use error::{Error, Kind, Result};
 pub use examine::Finding;

@@ -107,8 +107,20 @@ impl Rows {
         self
     }
 
-    pub(crate) fn render(self, text: &mut String, arguments: &mut Arguments) -> Result<()> {
-        let rows = self.columns.first().map_or(0, Column::len);
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.columns.first().map_or(0, Column::len)
+    }
+
+    /// Writes the table. `is_numbered`: whether SQLite's parameters go by their numbers, as those must that stand behind another
+    /// statement. It looks each name up among all of them.
+    pub(crate) fn render(
+        self,
+        text: &mut String,
+        arguments: &mut Arguments,
+        is_numbered: bool,
+    ) -> Result<()> {
+        let rows = self.len();
         if self.columns.iter().any(|column| column.len() != rows) {
             return Err(misuse("the columns have different lengths"));
         }
@@ -118,7 +130,7 @@ impl Rows {
         match arguments {
             Arguments::Postgres(_) => self.render_arrays(text, arguments),
             Arguments::Sqlite(_) if rows > Self::MOST => Err(misuse("there are too many rows")),
-            Arguments::Sqlite(_) => self.render_values(rows, text, arguments),
+            Arguments::Sqlite(_) => self.render_values(rows, text, arguments, is_numbered),
         }
     }
 
@@ -150,13 +162,20 @@ impl Rows {
         rows: usize,
         text: &mut String,
         arguments: &mut Arguments,
+        is_numbered: bool,
     ) -> Result<()> {
         text.push_str("SELECT * FROM (VALUES ");
         for row in 0..rows.next_power_of_two() {
             text.push_str(if row == 0 { "(" } else { ",(" });
             for (index, column) in self.columns.iter_mut().enumerate() {
-                text.push_str(if index == 0 { "?" } else { ",?" });
                 column.bind_cell(row, arguments)?;
+                text.push_str(if index == 0 { "" } else { "," });
+                if is_numbered {
+                    // Writing to a String can't fail.
+                    let _ = write!(text, "${}", arguments.len());
+                } else {
+                    text.push('?');
+                }
             }
             text.push(')');
         }

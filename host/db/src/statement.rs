@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Encode, FromRow, Postgres, Sqlite, Type};
 
 use crate::pool::within;
-use crate::tx::Connection;
+use crate::tx::{Connection, Waiting};
 use crate::{Dialect, Error, Result, Rows, Tx};
 
 /// Equals, in what is asked of rows besides their ids: by this PostgreSQL looks rows up by id alone. By `=` it takes the indexes
@@ -40,8 +40,8 @@ impl<T> Record for T where
 }
 
 /// Which rows of a statement are read.
-#[derive(Clone, Copy)]
-enum Wanted {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted {
     First,
     All,
 }
@@ -125,12 +125,25 @@ impl<'t> Statement<'t> {
 
     /// What waits already is taken over, so that texts and parameters go on from there, until the change ends.
     pub(crate) fn change_rows(tx: &'t mut Tx, table: &'static str, rows: Rows) -> Self {
-        let Some(waiting) = tx.waiting() else {
-            return Self::with_rows(tx, table, rows);
+        let (text, arguments) = match tx.waiting(rows.len()) {
+            Some(Waiting::Postgres(waiting)) => {
+                waiting.begin();
+                let arguments = std::mem::take(&mut waiting.arguments);
+                (
+                    std::mem::take(&mut waiting.text),
+                    Arguments::Postgres(arguments),
+                )
+            }
+            Some(Waiting::Sqlite(waiting)) => {
+                waiting.begin();
+                let arguments = std::mem::take(&mut waiting.arguments);
+                (
+                    std::mem::take(&mut waiting.text),
+                    Arguments::Sqlite(arguments),
+                )
+            }
+            None => return Self::with_rows(tx, table, rows),
         };
-        waiting.begin();
-        let text = std::mem::take(&mut waiting.text);
-        let arguments = Arguments::Postgres(std::mem::take(&mut waiting.arguments));
         let change = Self {
             tx,
             text: Cow::Owned(text),
@@ -153,7 +166,9 @@ impl<'t> Statement<'t> {
 
     fn push_rows(mut self, table: &'static str, rows: Rows) -> Self {
         self = self.push(table).push(" AS (");
-        if let Err(failure) = rows.render(self.text.to_mut(), &mut self.arguments) {
+        let is_numbered = self.waits;
+        let rendered = rows.render(self.text.to_mut(), &mut self.arguments, is_numbered);
+        if let Err(failure) = rendered {
             self.failure.get_or_insert(failure);
         }
         self.push(")")
@@ -245,12 +260,19 @@ impl<'t> Statement<'t> {
             return Ok(explains || expected.is_none_or(|expected| changed == expected));
         }
         let (tx, text, arguments) = self.parts()?;
-        let (Some(waiting), Arguments::Postgres(arguments)) = (tx.waiting(), arguments) else {
-            return Err(mixed());
-        };
-        waiting.text = text.into_owned();
-        waiting.arguments = arguments;
-        waiting.end(expected);
+        match (tx.waiting(0), arguments) {
+            (Some(Waiting::Postgres(waiting)), Arguments::Postgres(arguments)) => {
+                waiting.text = text.into_owned();
+                waiting.arguments = arguments;
+                waiting.end(expected);
+            }
+            (Some(Waiting::Sqlite(waiting)), Arguments::Sqlite(arguments)) => {
+                waiting.text = text.into_owned();
+                waiting.arguments = arguments;
+                waiting.end(expected);
+            }
+            _ => return Err(mixed()),
+        }
         Ok(true)
     }
 
@@ -263,9 +285,9 @@ impl<'t> Statement<'t> {
             }
             let (tx, text, arguments) = self.parts()?;
             match (tx.connection().await?, arguments) {
-                (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
-                    let query = sqlx::query_with(AssertSqlSafe(text), arguments);
-                    Ok(query.execute(connection).await?.rows_affected())
+                (Connection::Sqlite(sqlite), Arguments::Sqlite(arguments)) => {
+                    let outcome = sqlite.run(text, arguments, Wanted::All).await?;
+                    Ok(outcome.changed.last().copied().unwrap_or_default())
                 }
                 (Connection::Postgres(lease), Arguments::Postgres(arguments)) => {
                     let (deadline, prepares) = (lease.deadline(), lease.prepares());
@@ -369,13 +391,9 @@ impl<'t> Statement<'t> {
     async fn rows(self, wanted: Wanted) -> Result<Found> {
         let (tx, text, arguments) = self.parts()?;
         match (tx.connection().await?, arguments) {
-            (Connection::Sqlite(connection), Arguments::Sqlite(arguments)) => {
-                let query = sqlx::query_with(AssertSqlSafe(text), arguments);
-                Ok(Found::Sqlite(match wanted {
-                    Wanted::First => Vec::from_iter(query.fetch_optional(connection).await?),
-                    Wanted::All => query.fetch_all(connection).await?,
-                }))
-            }
+            (Connection::Sqlite(sqlite), Arguments::Sqlite(arguments)) => Ok(Found::Sqlite(
+                sqlite.run(text, arguments, wanted).await?.rows,
+            )),
             (Connection::Postgres(lease), Arguments::Postgres(arguments)) => {
                 let (deadline, prepares) = (lease.deadline(), lease.prepares());
                 let query = sqlx::query_with(AssertSqlSafe(text), arguments).persistent(prepares);

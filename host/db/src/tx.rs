@@ -1,17 +1,21 @@
 //! A transaction on either database.
 
+use std::borrow::Cow;
 use std::io;
 
 use futures_util::future::BoxFuture;
-use sqlx::{Sqlite, Transaction};
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{Sqlite, SqliteConnection, Transaction};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::pool::{Lease, Pool};
 use crate::shards::Shards;
 use crate::single_statement::{SingleStatement, UnsentChanges};
+use crate::sqlite::{self, Outcome, Unsent};
+use crate::statement::Wanted;
 use crate::writer::Turn;
-use crate::{Dialect, Error, Result, Rows, Statement};
+use crate::{Dialect, Durability, Error, Result, Rows, Statement};
 
 /// A transaction. Dropping it without [`commit`](Self::commit) rolls it back.
 ///
@@ -26,6 +30,7 @@ pub struct Tx {
     commits: Option<watch::Sender<()>>,
     /// Where the rows of distributed tables are.
     shards: Option<Shards>,
+    durability: Durability,
 }
 
 /// Does something in a task of its own, so that it goes to its end also if this is dropped, as when a client goes away.
@@ -48,10 +53,41 @@ pub(crate) enum Inner {
     PostgresTogether(SingleStatement),
 }
 
+/// Changes of so many rows at the most wait for others on SQLite.
+const FEW: usize = 4;
+
+/// Where changes wait for the end of their transaction.
+pub(crate) enum Waiting<'t> {
+    Sqlite(&'t mut Unsent),
+    Postgres(&'t mut UnsentChanges),
+}
+
 /// The connection of a transaction.
 pub(crate) enum Connection<'t> {
-    Sqlite(&'t mut sqlx::SqliteConnection),
+    Sqlite(SqliteLink<'t>),
     Postgres(&'t mut Lease),
+}
+
+/// SQLite's connection of a transaction.
+pub(crate) enum SqliteLink<'t> {
+    /// It only reads.
+    Reader(&'t mut SqliteConnection),
+    Turn(&'t mut Turn),
+}
+
+impl SqliteLink<'_> {
+    /// Runs a statement.
+    pub(crate) async fn run(
+        self,
+        text: Cow<'static, str>,
+        arguments: SqliteArguments,
+        wanted: Wanted,
+    ) -> Result<Outcome> {
+        match self {
+            Self::Reader(connection) => sqlite::run(connection, text, arguments, 1, wanted).await,
+            Self::Turn(turn) => turn.run(text, arguments, wanted).await,
+        }
+    }
 }
 
 impl Tx {
@@ -61,7 +97,13 @@ impl Tx {
             plans: None,
             commits: None,
             shards: None,
+            durability: Durability::Full,
         }
+    }
+
+    pub(crate) fn with_durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
     }
 
     pub(crate) fn telling(mut self, commits: watch::Sender<()>) -> Self {
@@ -78,6 +120,18 @@ impl Tx {
     /// is one machine's then ([`Statement::in_shards_of`]), and only the program can compare rows of several.
     pub fn shards(&self) -> Option<&Shards> {
         self.shards.as_ref()
+    }
+
+    /// The last item of a `FROM` list, by which a statement that commits by itself on PostgreSQL has its commit delayed; nothing
+    /// where it is not to be, or where the transaction itself says so.
+    pub fn delayed_commit(&self) -> &'static str {
+        match (&self.inner, self.durability) {
+            // For this transaction alone: connections are others' next.
+            (Inner::PostgresEach(_), Durability::Delayed) => {
+                " CROSS JOIN (SELECT set_config('synchronous_commit', 'off', true)) AS delayed"
+            }
+            _ => "",
+        }
     }
 
     /// Nobody needs to look for work because of this transaction: its commit is not told.
@@ -127,8 +181,8 @@ impl Tx {
     /// The connection for a statement, before which everything that waits is sent.
     pub(crate) async fn connection(&mut self) -> Result<Connection<'_>> {
         Ok(match &mut self.inner {
-            Inner::Sqlite(transaction) => Connection::Sqlite(transaction),
-            Inner::SqliteTurn(turn) => Connection::Sqlite(turn.connection()?),
+            Inner::Sqlite(transaction) => Connection::Sqlite(SqliteLink::Reader(transaction)),
+            Inner::SqliteTurn(turn) => Connection::Sqlite(SqliteLink::Turn(turn)),
             Inner::Postgres(lease) | Inner::PostgresEach(lease) => Connection::Postgres(lease),
             // Boxed, as every statement's future has room for it.
             Inner::PostgresTogether(together) => {
@@ -137,12 +191,13 @@ impl Tx {
         })
     }
 
-    /// Where changes wait, if they may and are not only explained.
-    pub(crate) fn waiting(&mut self) -> Option<&mut UnsentChanges> {
+    /// Where a change of so many rows waits, if it may and is not only explained.
+    pub(crate) fn waiting(&mut self, rows: usize) -> Option<Waiting<'_>> {
         match &mut self.inner {
-            Inner::PostgresTogether(together) if self.plans.is_none() => {
-                Some(&mut together.waiting)
-            }
+            _ if self.plans.is_some() => None,
+            Inner::PostgresTogether(together) => Some(Waiting::Postgres(&mut together.waiting)),
+            // A large one is worth its way, and is kept prepared by itself.
+            Inner::SqliteTurn(turn) if rows <= FEW => Some(Waiting::Sqlite(turn.waiting())),
             _ => None,
         }
     }
@@ -170,7 +225,8 @@ impl Tx {
     }
 
     /// Begins a change that may wait for the commit: it is a statement about many rows that changes any, ends with
-    /// [`Statement::change`], and neither sees what other such changes of the transaction do nor touches their rows.
+    /// [`Statement::change`], and neither sees what other such changes of the transaction do nor touches their rows. On SQLite it
+    /// waits in every transaction that writes, on PostgreSQL in those of [`Db::write_together`](crate::Db::write_together).
     pub fn change_rows(&mut self, table: &'static str, rows: Rows) -> Statement<'_> {
         Statement::change_rows(self, table, rows)
     }

@@ -6,27 +6,41 @@
 //! wait, and at the latest when all have had their turn that waited when the first one was over. Then each is told its outcome.
 //! A transaction for which nobody waits is committed by itself.
 //!
+//! A commit that is [delayed](Durability::Delayed) does not wait for the disk at all: SQLite's log is in order, so that the next
+//! commit that does takes it along.
+//!
+//! A transaction begins with its first statement, and ends with the changes that wait for that, where none of them is to be checked
+//! before.
+//!
 //! Turns may be dropped at any await, as clients go away. What they leave, the next turn or [`Writer::end`] undoes. A commit is
 //! not: it goes on in a task of its own ([`Tx::commit`](crate::Tx::commit)).
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions};
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard, oneshot};
 use tokio::time::timeout;
 
-use crate::{Error, Result};
+use crate::sqlite::{Batch, Outcome, Unsent};
+use crate::statement::Wanted;
+use crate::{Durability, Error, Result, sqlite};
 
 /// Makes the savepoint, behind which the next turn begins. It fails where the transaction is over without a commit: SQLite
 /// rolls back by itself where a disk is full or fails.
-const LEAVE: &str = "RELEASE turn; SAVEPOINT turn";
+const LEAVE: Batch = Batch::new("RELEASE turn; SAVEPOINT turn", 2);
+const COMMIT: Batch = Batch::new("COMMIT", 1);
+/// Has commits wait for the disk again.
+const FULL: &str = "PRAGMA synchronous = FULL";
 /// Rolls back, whether there is a transaction or none: a commit whose future was dropped may have happened.
-const ROLL_BACK: &str = "SAVEPOINT turn; ROLLBACK";
+const ROLL_BACK: Batch = Batch::new("SAVEPOINT turn; ROLLBACK", 2);
+/// Goes back to the savepoint.
+const BACK: Batch = Batch::new("ROLLBACK TO turn", 1);
 
 /// The writer of a process. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -48,6 +62,8 @@ struct Link {
     connection: Option<SqliteConnection>,
     /// Whether a turn began that neither was committed nor left its commit to others.
     is_amid_turn: bool,
+    /// Whether commits of the connection do not wait for the disk, as far as is known.
+    delays: bool,
     /// Those that left their commit to others: each is told how it went.
     left: Vec<oneshot::Sender<Result<()>>>,
     is_closed: bool,
@@ -61,6 +77,19 @@ pub(crate) struct Turn {
     link: Option<OwnedMutexGuard<Link>>,
     /// Whether its commit can wait for others.
     can_wait: bool,
+    progress: Progress,
+    /// Changes that wait for its end.
+    unsent: Unsent,
+}
+
+/// How far a transaction is.
+#[derive(Clone, Copy, Debug)]
+enum Progress {
+    /// This begins it, with its first statement.
+    New(Batch),
+    /// That was sent, and nothing was heard of it, or that it failed.
+    Lost,
+    Begun,
 }
 
 /// The writer's connection, outside of any transaction.
@@ -94,6 +123,7 @@ impl Writer {
             options,
             connection: None,
             is_amid_turn: false,
+            delays: false,
             left: Vec::new(),
             is_closed: false,
         };
@@ -108,6 +138,15 @@ impl Writer {
 
     /// Begins a transaction when its turn comes. `can_wait`: whether its commit may come after turns of others.
     pub(crate) async fn begin(&self, can_wait: bool) -> Result<Turn> {
+        self.begin_with(can_wait, Durability::Full).await
+    }
+
+    /// Begins a transaction whose commit is delayed, when its turn comes.
+    pub(crate) async fn begin_delayed(&self) -> Result<Turn> {
+        self.begin_with(false, Durability::Delayed).await
+    }
+
+    async fn begin_with(&self, can_wait: bool, durability: Durability) -> Result<Turn> {
         let waiting = Waiting::new(&self.waiting);
         let link = timeout(self.patience, Arc::clone(&self.link).lock_owned()).await;
         drop(waiting);
@@ -115,8 +154,12 @@ impl Writer {
             writer: self.clone(),
             link: Some(link.map_err(|_| self.refusal())?),
             can_wait,
+            progress: Progress::Begun,
+            unsent: Unsent::default(),
         };
-        turn.link()?.begin(can_wait).await?;
+        if let Some(begin) = turn.link()?.begin(can_wait, durability).await? {
+            turn.progress = Progress::New(begin);
+        }
         Ok(turn)
     }
 
@@ -126,6 +169,10 @@ impl Writer {
         let mut link = link.map_err(|_| self.refusal())?;
         link.end().await;
         link.connect().await?;
+        if link.delays {
+            link.set(FULL).await?;
+            link.delays = false;
+        }
         Ok(Idle(link))
     }
 
@@ -167,27 +214,86 @@ impl Idle<'_> {
 }
 
 impl Turn {
-    /// The connection.
-    pub(crate) fn connection(&mut self) -> Result<&mut SqliteConnection> {
-        self.link()?.connection()
+    /// Runs a statement, after the changes that wait.
+    pub(crate) async fn run(
+        &mut self,
+        text: Cow<'static, str>,
+        arguments: SqliteArguments,
+        wanted: Wanted,
+    ) -> Result<Outcome> {
+        if !self.unsent.is_empty() {
+            self.send(None).await?;
+        }
+        let begin = self.begin()?;
+        let connection = self.link()?.connection()?;
+        let outcome = match begin {
+            Some(begin) => begin.then(connection, text, arguments, wanted).await?,
+            None => sqlite::run(connection, text, arguments, 1, wanted).await?,
+        };
+        self.progress = Progress::Begun;
+        Ok(outcome)
+    }
+
+    /// Where changes wait.
+    pub(crate) fn waiting(&mut self) -> &mut Unsent {
+        &mut self.unsent
     }
 
     fn link(&mut self) -> Result<&mut Link> {
         Ok(self.link.as_mut().ok_or(sqlx::Error::PoolClosed)?)
     }
 
+    /// What begins the transaction, if that is still to be sent: it is sent now.
+    fn begin(&mut self) -> Result<Option<Batch>> {
+        match std::mem::replace(&mut self.progress, Progress::Lost) {
+            Progress::New(begin) => {
+                self.link()?.is_amid_turn = true;
+                Ok(Some(begin))
+            }
+            Progress::Begun => {
+                self.progress = Progress::Begun;
+                Ok(None)
+            }
+            // Nothing may happen outside of a transaction.
+            Progress::Lost => Err(lost()),
+        }
+    }
+
+    /// Sends the changes that wait, and what comes last.
+    async fn send(&mut self, last: Option<Batch>) -> Result<()> {
+        let unsent = std::mem::take(&mut self.unsent);
+        let begin = self.begin()?;
+        let connection = self.link()?.connection()?;
+        if unsent.is_checked() {
+            unsent.send(connection, begin, None).await?;
+            if let Some(last) = last {
+                last.run(connection).await?;
+            }
+        } else {
+            unsent.send(connection, begin, last).await?;
+        }
+        self.progress = Progress::Begun;
+        Ok(())
+    }
+
     /// Makes the transaction durable, by itself or with others. Not to be dropped: the others' outcome would go with it.
     pub(crate) async fn commit(mut self) -> Result<()> {
-        let is_awaited = self.writer.waiting.load(Ordering::SeqCst) > 0;
-        let leaves = self.can_wait && is_awaited;
-        let link = self.link()?;
-        if leaves {
-            link.execute(LEAVE).await?;
-        } else if link.left.is_empty() {
-            link.execute("COMMIT").await?;
-            link.is_amid_turn = false;
+        if matches!(self.progress, Progress::New(_)) && self.unsent.is_empty() {
             return Ok(());
         }
+        let is_awaited = self.writer.waiting.load(Ordering::SeqCst) > 0;
+        let leaves = self.can_wait && is_awaited;
+        let is_alone = self.link()?.left.is_empty();
+        if leaves {
+            self.send(Some(LEAVE)).await?;
+        } else if is_alone {
+            self.send(Some(COMMIT)).await?;
+            self.link()?.is_amid_turn = false;
+            return Ok(());
+        } else if !self.unsent.is_empty() {
+            self.send(None).await?;
+        }
+        let link = self.link()?;
         let (sender, outcome) = oneshot::channel();
         link.is_amid_turn = false;
         link.left.push(sender);
@@ -206,7 +312,10 @@ impl Turn {
 
     /// Undoes the transaction.
     pub(crate) async fn rollback(mut self) -> Result<()> {
-        self.link()?.undo().await;
+        let link = self.link()?;
+        if link.is_amid_turn {
+            link.undo().await;
+        }
         Ok(())
     }
 }
@@ -230,36 +339,52 @@ impl Link {
         }
         if self.connection.is_none() {
             self.connection = Some(SqliteConnection::connect_with(&self.options).await?);
+            self.delays = false;
         }
         Ok(())
     }
 
-    async fn execute(&mut self, statement: &'static str) -> Result<()> {
-        self.connection()?.execute(statement).await?;
+    async fn execute(&mut self, batch: Batch) -> Result<()> {
+        batch.run(self.connection()?).await
+    }
+
+    /// Runs a text that says how commits reach the disk. It is prepared each time: SQLite sets that when it prepares the text, not
+    /// when it runs it.
+    async fn set(&mut self, text: &'static str) -> Result<()> {
+        self.connection()?.execute(text).await?;
         Ok(())
     }
 
-    /// Begins a turn: behind those that left their commit to others, or a transaction of its own.
-    async fn begin(&mut self, can_wait: bool) -> Result<()> {
+    /// Begins a turn: behind those that left their commit to others, or a transaction of its own, which what is answered begins.
+    async fn begin(&mut self, can_wait: bool, durability: Durability) -> Result<Option<Batch>> {
         if self.is_amid_turn {
             self.undo().await;
         }
         if !self.left.is_empty() {
             self.is_amid_turn = true;
-            return Ok(());
+            return Ok(None);
         }
         self.connect().await?;
-        self.is_amid_turn = true;
         // A deferred transaction that upgrades fails at once, whatever the busy time-out.
-        let begun = if can_wait {
-            self.execute("BEGIN IMMEDIATE; SAVEPOINT turn").await
-        } else {
-            self.execute("BEGIN IMMEDIATE").await
-        };
-        if begun.is_err() {
-            self.disconnect().await;
+        let delays = durability == Durability::Delayed;
+        if delays == self.delays {
+            return Ok(Some(if can_wait {
+                Batch::new("BEGIN IMMEDIATE; SAVEPOINT turn", 2)
+            } else {
+                Batch::new("BEGIN IMMEDIATE", 1)
+            }));
         }
-        begun
+        // Should this be dropped amid it, or fail, the next turn says it again.
+        self.is_amid_turn = true;
+        self.delays = true;
+        let text = match (delays, can_wait) {
+            (true, _) => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
+            (false, false) => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
+            (false, true) => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE; SAVEPOINT turn",
+        };
+        self.set(text).await?;
+        self.delays = delays;
+        Ok(None)
     }
 
     /// Undoes the turn that is under way or was dropped.
@@ -267,7 +392,7 @@ impl Link {
         let undone = if self.left.is_empty() {
             self.execute(ROLL_BACK).await
         } else {
-            self.execute("ROLLBACK TO turn").await
+            self.execute(BACK).await
         };
         self.is_amid_turn = false;
         if let Err(error) = undone {
@@ -286,7 +411,7 @@ impl Link {
         // Should this be dropped here, it is as if a turn was, and the others hear of nothing.
         let left = std::mem::take(&mut self.left);
         self.is_amid_turn = true;
-        let committed = self.execute("COMMIT").await;
+        let committed = self.execute(COMMIT).await;
         self.is_amid_turn = false;
         self.left = left;
         match committed {

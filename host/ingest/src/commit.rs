@@ -3,22 +3,25 @@
 //! A writer takes everything that waits, up to a limit, commits it, and answers; meanwhile the next
 //! group gathers. Small groups are committed one at a time, whichever writer's they are: what a transaction costs besides
 //! its events is then shared by more of them. What can't be committed is answered as such and leaves nothing behind.
+//!
+//! Requests that wait for their effects wait for the disk once, not twice: see [`durability`].
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
-use nudge_db::{Db, Dialect, Kind, Shards, Tx};
+use nudge_db::{Db, Dialect, Durability, Kind, Shards, Tx};
 use nudge_http::admission;
 use nudge_pipeline::{Fired, Pipeline, Room, SeenVersions, Size, Work};
 use nudge_platform::config::Ingest;
 use nudge_records::dead_letters::{self, Letter, Stage};
 use nudge_records::events::insert::{self, NewRequest};
-use nudge_records::events::store::Stored;
+use nudge_records::events::store::{Stored, committed};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -37,7 +40,7 @@ const WARY_GROUPS: u32 = 50;
 /// What became of a submission.
 #[derive(Debug)]
 pub enum CommitOutcome {
-    /// It is on disk.
+    /// It is on disk, or will be with what it fires.
     Committed(Committed),
     /// The token was revoked; nothing is stored.
     TokenRevoked,
@@ -47,17 +50,37 @@ pub enum CommitOutcome {
     ConsentMissing,
 }
 
-/// A submission on disk.
+/// A submission that is committed.
 #[derive(Debug)]
 pub struct Committed {
     /// The subject.
     pub subject_id: Uuid,
     /// Answers when the events are evaluated, with what they fired; none if there is nothing to wait for.
     pub fired: Option<oneshot::Receiver<Fired>>,
+    /// Its events, where they are on disk only with what they fire: see [`flush`](Self::flush).
+    pub unflushed: Vec<Uuid>,
     /// Whether none of the events was there already.
     pub all_new: bool,
     /// Dead letters that were not kept, since events of their ids are there.
     pub known_letters: Vec<Uuid>,
+}
+
+impl Committed {
+    /// Returns once the submission is on disk, if that is not certain.
+    pub async fn flush(&self, app_id: Uuid, db: &Db, pipeline: &Pipeline) -> nudge_db::Result<()> {
+        if self.unflushed.is_empty() {
+            return Ok(());
+        }
+        pipeline.flush().await?;
+        // A PostgreSQL that crashed meanwhile, and is back, has lost them.
+        let mut tx = db.read().await?;
+        let there = committed(&mut tx, app_id, self.subject_id, &self.unflushed).await?;
+        if self.unflushed.iter().all(|id| there.contains(id)) {
+            return Ok(());
+        }
+        let lost = "the database lost events in a crash";
+        Err(nudge_db::Error::unavailable(io::Error::other(lost)))
+    }
 }
 
 /// Nothing of the submission is on disk, or the server can't know.
@@ -289,10 +312,11 @@ impl Writer {
             let is_empty = submission.letters.is_empty() && submission.rejected.is_empty();
             !is_empty || !submission.replays.is_empty()
         });
-        let mut tx = if together || self.db.shards().is_some() {
-            self.db.write().await?
+        let (durability, mut tx) = if together || self.db.shards().is_some() {
+            (Durability::Full, self.db.write().await?)
         } else {
-            self.db.write_each().await?
+            let durability = durability(submissions, &rooms);
+            (durability, self.db.write_each_with(durability).await?)
         };
         let Plan { seen: plan, known } = plan(&mut tx, submissions).await?;
         let new: Vec<Cow<'_, Submission>> =
@@ -312,9 +336,19 @@ impl Writer {
             ids,
             stored,
             letters,
+            durability,
         };
-        let submissions = submissions.iter().zip(&new);
-        Ok(self.hand_over(submissions, plan, kept, news))
+        let outcomes = self.hand_over(submissions.iter().zip(&new), plan, kept, news);
+        // What nobody waits for is answered before its effects are on disk, or has none.
+        for (submission, outcome) in submissions.iter().zip(&outcomes) {
+            if let CommitOutcome::Committed(committed) = outcome
+                && committed.fired.is_none()
+            {
+                let flushed = committed.flush(submission.app.id, &self.db, &self.pipeline);
+                flushed.await?;
+            }
+        }
+        Ok(outcomes)
     }
 
     /// Inserts requests with their events; answers their numbers and, for each, the events that are new.
@@ -395,6 +429,10 @@ impl Writer {
             CommitOutcome::Committed(Committed {
                 subject_id: seen.subject_id,
                 fired,
+                unflushed: match news.durability {
+                    Durability::Full => Vec::new(),
+                    Durability::Delayed => stored.events.iter().map(|event| event.id).collect(),
+                },
                 all_new,
                 known_letters,
             })
@@ -411,6 +449,18 @@ struct News {
     stored: Vec<Vec<Stored>>,
     /// The dead letters that are there now.
     letters: HashSet<Uuid>,
+    durability: Durability,
+}
+
+/// Where all requests wait for their effects, whose commit waits for the disk anyway and takes along everything that was committed
+/// before, theirs does not wait for it as well.
+fn durability(submissions: &[Submission], rooms: &[Option<Room>]) -> Durability {
+    let all_wait = submissions.iter().all(|it| it.wants_instructions);
+    if all_wait && rooms.iter().all(Option::is_some) {
+        Durability::Delayed
+    } else {
+        Durability::Full
+    }
 }
 
 /// Answers the requests. One whose caller has gone is on disk all the same.

@@ -308,11 +308,17 @@ async fn instructions_for(
     services: &Shared,
     app: &App,
     delivery: &Delivery,
-    committed: Committed,
+    mut committed: Committed,
 ) -> Result<Vec<InstructionView>, ApiError> {
     let wait = Duration::from_millis(services.config.pipeline.delivery_wait_ms);
-    if let Some(fired) = committed.fired {
-        match tokio::time::timeout(wait, fired).await {
+    if let Some(fired) = &mut committed.fired {
+        let fired = tokio::time::timeout(wait, fired).await;
+        if !matches!(fired, Ok(Ok(_))) {
+            // Its effects, whose commit would have it on disk, are not written, or not here.
+            let flushed = committed.flush(app.id, &services.db, &services.pipeline);
+            flushed.await?;
+        }
+        match fired {
             Ok(Ok(fired)) if committed.all_new => {
                 let asked = |instruction: &Instruction| {
                     instruction

@@ -316,7 +316,11 @@ async fn sort_out(
             | Source::Letter { id, .. } => own.contains(id),
         };
         if !own {
-            work.finish(Fired::default());
+            match &work.source {
+                // Another process has it, or the database lost it in a crash: nothing is known of what it fired.
+                Source::Request(_) => drop(work.done.take()),
+                _ => work.finish(Fired::default()),
+            }
         }
         own
     });

@@ -128,7 +128,7 @@ async fn process_with(
     let mut effects = Effects::new(app, works, &items, after, decisions, (gate, messages));
     effects.devices = devices::sightings(works, &before);
     effects.segment_checks = segments_touched(app, works, &before);
-    commit(inner, &effects).await?;
+    commit(inner, &mut effects).await?;
     calls.settle();
     memory::update(&mut states, &effects);
     let written = std::mem::take(&mut effects.subjects);
@@ -141,7 +141,7 @@ async fn process_with(
 }
 
 /// Writes effects, as a span of the batch.
-async fn commit(inner: &Inner, effects: &Effects) -> Result<(), Trouble> {
+async fn commit(inner: &Inner, effects: &mut Effects) -> Result<(), Trouble> {
     let span = || NewSpan::internal("commit effects", Vec::new());
     traces::within(span, effects::write(inner, effects)).await
 }

@@ -399,7 +399,7 @@ async fn begin(inner: &Inner, effects: &Effects) -> nudge_db::Result<Tx> {
 }
 
 /// Writes the effects, if what they follow from still holds.
-pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Trouble> {
+pub(super) async fn write(inner: &Inner, effects: &mut Effects) -> Result<(), Trouble> {
     let mut tx = begin(inner, effects).await?;
     let node = inner.node();
     store::hold_back_dropped(&mut tx, effects.app_id, &effects.dropped).await?;
@@ -440,7 +440,10 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     let (app_id, now) = (effects.app_id, effects.now);
     // The sender finds them by polling.
     let _polled = dead_letters::announce(&mut tx, app_id, &effects.webhooks, &letters, now).await?;
-    deliveries::queue(&mut tx, app_id, &effects.deliveries, now).await?;
+    let reserved = inner
+        .deliveries
+        .reserve(app_id, &mut effects.deliveries, now);
+    let made = deliveries::queue(&mut tx, app_id, &effects.deliveries, now).await?;
     let noted = decisions::write(
         &mut tx,
         app_id,
@@ -451,9 +454,7 @@ pub(super) async fn write(inner: &Inner, effects: &Effects) -> Result<(), Troubl
     .await?;
     tx.commit().await?;
     inner.noted_configs.remember(app_id, &noted, now);
-    if !effects.deliveries.is_empty() {
-        inner.deliveries.wake();
-    }
+    reserved.send(&inner.deliveries, &made);
     if !effects.segment_checks.is_empty() {
         inner.segment_checks.wake();
     }

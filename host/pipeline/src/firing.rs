@@ -197,6 +197,7 @@ fn delivery(
         reason: None,
         content: None,
         lane: Urgency::Rest,
+        node: None,
     }
 }
 

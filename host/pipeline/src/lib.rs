@@ -87,6 +87,7 @@ use nudge_platform::polls::Polls;
 use nudge_platform::traces::Traces;
 use nudge_plugin_runtime::Plugins;
 use nudge_records::decisions::Noted;
+use nudge_records::deliveries::in_hand::InHand;
 use nudge_records::stats::Stats;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -133,8 +134,8 @@ pub(crate) struct Inner {
     noted_configs: Noted,
     /// Since when this process has given no sign of life; none while nobody looks for one.
     silent_since: Mutex<Option<Instant>>,
-    /// Wakes the sender of push messages.
-    deliveries: nudge_platform::wake::Wake,
+    /// Push messages that this process is sending.
+    deliveries: InHand,
     /// Wakes whoever looks at people whose segments may have changed.
     segment_checks: nudge_platform::wake::Wake,
     lanes: Mutex<HashMap<(Uuid, usize), mpsc::UnboundedSender<Work>>>,
@@ -183,7 +184,7 @@ impl Pipeline {
             memory: Memory::new(),
             noted_configs: Noted::default(),
             silent_since: Mutex::default(),
-            deliveries: nudge_platform::wake::Wake::default(),
+            deliveries: InHand::new(node),
             segment_checks: nudge_platform::wake::Wake::default(),
             lanes: Mutex::default(),
         };
@@ -209,13 +210,22 @@ impl Pipeline {
         silent_since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
+    /// Returns once everything is on disk that was committed before, delayed or not.
+    pub async fn flush(&self) -> nudge_db::Result<()> {
+        let inner = &self.inner;
+        let mut tx = inner.db.write().await?;
+        claims::touch(&mut tx, inner.node, inner.clock.now()).await?;
+        tx.silently();
+        tx.commit().await
+    }
+
     /// Whether no request is in memory: those that were claimed have taken effect and are counted.
     pub fn is_idle(&self) -> bool {
         self.inner.in_hand.requests() == 0
     }
 
-    /// Wakes the sender of push messages.
-    pub fn deliveries(&self) -> &nudge_platform::wake::Wake {
+    /// Push messages that this process is sending.
+    pub fn deliveries(&self) -> &InHand {
         &self.inner.deliveries
     }
 

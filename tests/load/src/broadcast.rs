@@ -297,6 +297,7 @@ async fn bare(databases: &Databases, count: usize) -> anyhow::Result<Duration> {
             reason: None,
             content: None,
             lane: Urgency::Rest,
+            node: None,
         })
         .collect();
     let started = Instant::now();

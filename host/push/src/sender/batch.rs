@@ -13,6 +13,7 @@ use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_db::{Kind, Result, Timestamp, Tx};
 use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use nudge_records::dead_letters::{self, Letter};
+use nudge_records::deliveries::in_hand::{Claimed, HANDED_TOGETHER, Places, Ready};
 use nudge_records::deliveries::{self, Change, Device, DeviceState, Status};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, timeout_at};
@@ -20,10 +21,9 @@ use uuid::Uuid;
 
 use super::devices::Outgoing;
 use super::plan::{self, Step};
-use super::share::HANDED_TOGETHER;
-use super::store::{self, Claimed, HandOver};
+use super::store::{self, HandOver};
 use super::write::{Write, change, json};
-use super::{Places, Sender, outcome};
+use super::{Sender, outcome};
 use crate::providers::{PushOutcome, Target};
 
 /// Devices of a delivery that are with providers at a time. Of deliveries it is all that are noted as handed over: they
@@ -62,17 +62,12 @@ struct Attempted {
 }
 
 impl Batch {
-    pub(super) fn new(
-        sender: &Sender,
-        app_id: Uuid,
-        claimed: Vec<Claimed>,
-        places: Places,
-    ) -> Self {
+    pub(super) fn new(sender: &Sender, ready: Ready) -> Self {
         Self {
             sender: sender.clone(),
-            app_id,
-            claimed,
-            places,
+            app_id: ready.app_id,
+            claimed: ready.deliveries,
+            places: ready.places,
         }
     }
 

@@ -14,8 +14,8 @@ use nudge_plugin_runtime::Refused;
 use nudge_records::deliveries::Status;
 use uuid::Uuid;
 
-use super::store::Claimed;
 use crate::services::{Services, Shared};
+use nudge_records::deliveries::in_hand::Claimed;
 
 /// A campaign as a delivery finds it.
 #[derive(Clone)]

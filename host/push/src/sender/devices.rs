@@ -9,8 +9,8 @@ use nudge_records::deliveries::{Device, DeviceState, Status};
 
 use super::outcome::OUTCOME_UNKNOWN;
 use super::plan::Step;
-use super::store::Claimed;
 use crate::providers::{MOST_PAYLOAD_BYTES, Target, payload_bytes};
+use nudge_records::deliveries::in_hand::Claimed;
 
 /// A delivery that is sent.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Renders deliveries and hands them to the push services.
 //!
-//! A delivery is claimed as the pipeline's work is, by a process that lives. Before a message is handed over it is
-//! noted in the database that it is (`sent`): a process that ends between that and the provider's answer may have
-//! sent it, so that it is never sent again, and stays `sent`. What a provider does not take now is sent again, the
-//! same bytes under the same ids.
+//! A delivery is claimed as the pipeline's work is, by a process that lives; one that was made here may come as claimed
+//! ([`InHand`]). Before a message is handed over it is noted in the database that it is (`sent`): a process that ends between that
+//! and the provider's answer may have sent it, so that it is never sent again, and stays `sent`. What a provider does not take now
+//! is sent again, the same bytes under the same ids.
 //!
 //! Apps take turns, and none has more than its part of what is sent at a time.
 
@@ -13,21 +13,16 @@ mod devices;
 mod outcome;
 mod plan;
 pub mod replay;
-mod share;
 mod store;
 mod write;
-
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use batch::Batch;
 use nudge_db::{Db, Timestamp};
 use nudge_platform::claims::release_strays;
 use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
 use nudge_records::deliveries::Urgency;
-use parking_lot::Mutex;
-use store::Claimed;
-use tokio::sync::Semaphore;
+use nudge_records::deliveries::in_hand::{InHand, Ready};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -36,33 +31,6 @@ use crate::services::Shared;
 
 /// Apps that a turn looks at, at the most; the next turn goes on after them.
 const APPS: usize = 100;
-
-/// What this process is sending.
-#[derive(Debug, Default)]
-struct DeliveriesInHand {
-    deliveries: HashSet<Uuid>,
-    apps: HashMap<Uuid, AppInHand>,
-}
-
-/// What this process is sending of an app.
-#[derive(Debug)]
-struct AppInHand {
-    deliveries: usize,
-    /// How many more may be with providers, of either lane.
-    urgent: Arc<Semaphore>,
-    rest: Arc<Semaphore>,
-}
-
-impl Default for AppInHand {
-    fn default() -> Self {
-        let room = |lane| Arc::new(Semaphore::new(share::with_providers(lane)));
-        Self {
-            deliveries: 0,
-            urgent: room(Urgency::Urgent),
-            rest: room(Urgency::Rest),
-        }
-    }
-}
 
 /// Sends the deliveries of all apps: one a process. Cheap to clone.
 #[derive(Clone)]
@@ -73,58 +41,7 @@ pub struct Sender {
     node: Uuid,
     tasks: TaskTracker,
     halt: CancellationToken,
-    in_hand: Arc<Mutex<DeliveriesInHand>>,
-}
-
-/// The places of a batch's deliveries among what is being sent: each is free once its delivery is over, all of them
-/// when this is dropped.
-struct Places {
-    sender: Sender,
-    app_id: Uuid,
-    taken: Mutex<HashSet<Uuid>>,
-    /// How many more of the app's lane may be with providers.
-    at_providers: Arc<Semaphore>,
-}
-
-impl Places {
-    /// Deliveries are over, as far as this process is concerned.
-    fn free(&self, deliveries: impl IntoIterator<Item = Uuid>) {
-        let mut taken = self.taken.lock();
-        let count = taken.len();
-        let mut in_hand = self.sender.in_hand.lock();
-        for id in deliveries {
-            if taken.remove(&id) {
-                in_hand.remove(self.app_id, id);
-            }
-        }
-        drop(in_hand);
-        if taken.len() < count {
-            self.sender.services.pipeline.deliveries().wake();
-        }
-    }
-}
-
-impl Drop for Places {
-    fn drop(&mut self) {
-        let left: Vec<Uuid> = self.taken.get_mut().iter().copied().collect();
-        self.free(left);
-    }
-}
-
-impl DeliveriesInHand {
-    fn of_app(&self, app_id: Uuid) -> usize {
-        self.apps.get(&app_id).map_or(0, |app| app.deliveries)
-    }
-
-    fn remove(&mut self, app_id: Uuid, delivery: Uuid) {
-        self.deliveries.remove(&delivery);
-        if let Some(app) = self.apps.get_mut(&app_id) {
-            app.deliveries = app.deliveries.saturating_sub(1);
-            if app.deliveries == 0 {
-                self.apps.remove(&app_id);
-            }
-        }
-    }
+    in_hand: InHand,
 }
 
 impl Sender {
@@ -133,15 +50,26 @@ impl Sender {
         Self {
             node: services.pipeline.node(),
             db: services.db.unhurried(),
+            in_hand: services.pipeline.deliveries().clone(),
             services,
             tasks,
             halt,
-            in_hand: Arc::default(),
         }
     }
 
     /// Runs until the server stops.
     pub async fn run(self) {
+        let made = self.in_hand.open();
+        let sent = async {
+            if let Some(made) = made {
+                self.send_made(made).await;
+            }
+        };
+        tokio::join!(self.claim_all(), sent);
+    }
+
+    /// Looks for deliveries that are due, again and again.
+    async fn claim_all(&self) {
         let poll_ms = self.services.config.pipeline.poll_ms;
         let what = "looking for push deliveries";
         let mut pacer = Pacer::new(&self.services.db, &self.services.clock, poll_ms, what);
@@ -152,9 +80,12 @@ impl Sender {
             let changed = pacer.look();
             let now = self.services.clock.now();
             let was_set_back = setbacks.look(now);
+            if self.in_hand.take_doubt() {
+                strays.doubt();
+            }
             let turn = async {
                 if strays.is_due() {
-                    let in_hand = |id: &Uuid| self.in_hand.lock().deliveries.contains(id);
+                    let in_hand = |id: &Uuid| self.in_hand.has(*id);
                     let db = &self.services.db;
                     release_strays(db, store::CLAIMS, self.node, in_hand).await?;
                     strays.checked();
@@ -173,7 +104,17 @@ impl Sender {
             let next = pacer.note(outcome).unwrap_or(Next::Soon);
             tokio::select! {
                 () = pacer.wait(strays.next(next, changed)) => {}
-                () = self.services.pipeline.deliveries().notified() => {}
+                () = self.in_hand.notified() => {}
+                () = self.halt.cancelled() => return,
+            }
+        }
+    }
+
+    /// Sends what is made as claimed.
+    async fn send_made(&self, mut made: UnboundedReceiver<Ready>) {
+        loop {
+            tokio::select! {
+                Some(ready) = made.recv() => self.send(ready),
                 () = self.halt.cancelled() => return,
             }
         }
@@ -200,7 +141,7 @@ impl Sender {
 
     /// When to look again: a queue without any delivery is left alone.
     async fn next(&self) -> nudge_db::Result<Next> {
-        if !self.in_hand.lock().deliveries.is_empty() {
+        if !self.in_hand.is_empty() {
             return Ok(Next::Soon);
         }
         let mut tx = self.services.db.read().await?;
@@ -220,7 +161,7 @@ impl Sender {
             };
             last = app_id;
             for lane in [Urgency::Urgent, Urgency::Rest] {
-                let has_room = self.room(app_id, lane) > 0;
+                let has_room = self.in_hand.room(app_id, lane) > 0;
                 if has_room && store::is_due(&mut tx, app_id, lane, now).await? {
                     due.push((app_id, lane));
                 }
@@ -231,7 +172,7 @@ impl Sender {
         *after = last;
         let mut more = false;
         for (app_id, lane) in due {
-            if share::is_full(self.in_hand.lock().deliveries.len()) {
+            if self.in_hand.is_full() {
                 // The app is the first one of the next turn.
                 *after = before(app_id);
                 return Ok(false);
@@ -253,7 +194,7 @@ impl Sender {
         lane: Urgency,
         now: Timestamp,
     ) -> nudge_db::Result<Option<bool>> {
-        let room = self.room(app_id, lane);
+        let room = self.in_hand.room(app_id, lane);
         if room == 0 {
             return Ok(None);
         }
@@ -265,35 +206,18 @@ impl Sender {
             return Ok(None);
         }
         let was_full = claimed.len() >= room;
-        let places = self.places(app_id, lane, &claimed);
-        let batch = Batch::new(self, app_id, claimed, places);
-        self.tasks.spawn(async move { batch.run().await });
-        Ok(Some(was_full && self.room(app_id, lane) > 0))
-    }
-
-    /// How many deliveries of a lane of an app may be claimed now.
-    fn room(&self, app_id: Uuid, lane: Urgency) -> usize {
-        let in_hand = self.in_hand.lock();
-        share::room(lane, in_hand.of_app(app_id), in_hand.deliveries.len())
-    }
-
-    fn places(&self, app_id: Uuid, lane: Urgency, claimed: &[Claimed]) -> Places {
-        let taken: HashSet<Uuid> = claimed.iter().map(|delivery| delivery.id).collect();
-        let mut in_hand = self.in_hand.lock();
-        in_hand.deliveries.extend(&taken);
-        let app = in_hand.apps.entry(app_id).or_default();
-        app.deliveries += taken.len();
-        let at_providers = Arc::clone(match lane {
-            Urgency::Urgent => &app.urgent,
-            Urgency::Rest => &app.rest,
-        });
-        drop(in_hand);
-        Places {
-            sender: self.clone(),
+        let places = self.in_hand.take(app_id, lane, &claimed);
+        self.send(Ready {
             app_id,
-            taken: Mutex::new(taken),
-            at_providers,
-        }
+            deliveries: claimed,
+            places,
+        });
+        Ok(Some(was_full && self.in_hand.room(app_id, lane) > 0))
+    }
+
+    fn send(&self, ready: Ready) {
+        let batch = Batch::new(self, ready);
+        self.tasks.spawn(async move { batch.run().await });
     }
 }
 

@@ -19,12 +19,12 @@ use uuid::Uuid;
 
 use super::campaign::{Campaign, Halted, campaign, halted_again};
 use super::devices::{Outgoing, given_up, outgoing};
-use super::store::Claimed;
 use crate::personalization::{Made, Recipient, make};
 use crate::providers::Target;
 use crate::services::Shared;
 use crate::tokens;
 use crate::tokens::store::Person;
+use nudge_records::deliveries::in_hand::Claimed;
 
 /// When a delivery is looked at again whose person became part of another.
 const SOON: Duration = Duration::from_secs(1);

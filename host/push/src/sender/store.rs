@@ -3,29 +3,8 @@
 use nudge_db::{IS, Result, Rows, Timestamp, Tx};
 use nudge_platform::claims::Claims;
 use nudge_records::deliveries::Urgency;
+use nudge_records::deliveries::in_hand::Claimed;
 use uuid::Uuid;
-
-/// A delivery that this process has just claimed.
-#[derive(Clone, Debug, sqlx::FromRow)]
-pub(super) struct Claimed {
-    pub id: Uuid,
-    pub campaign_id: Uuid,
-    pub campaign_version: i64,
-    pub variant_id: Uuid,
-    pub subject_id: Uuid,
-    pub alias_number: Option<i64>,
-    pub event_seq: Option<i64>,
-    pub data: Option<String>,
-    pub test: bool,
-    pub status: String,
-    pub content: Option<String>,
-    pub devices: Option<String>,
-    pub platform: Option<String>,
-    pub attempts: i64,
-    pub lane: i64,
-    pub created_at: Timestamp,
-    pub delivered_at: Option<Timestamp>,
-}
 
 /// What is written of a delivery before it is handed over.
 #[derive(Clone, Debug)]

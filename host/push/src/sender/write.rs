@@ -13,7 +13,8 @@ use uuid::Uuid;
 
 use super::outcome::{self, DeliveryProgress};
 use super::plan::Broken;
-use super::store::{After, Claimed, Settled};
+use super::store::{After, Settled};
+use nudge_records::deliveries::in_hand::Claimed;
 
 /// What is written in one transaction.
 #[derive(Default)]

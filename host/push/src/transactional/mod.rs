@@ -177,7 +177,9 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
         (true, true) => Some("no_active_device"),
         (true, false) => full_cap(&mut tx, app, &campaign, subject_id, now).await?,
     };
-    let new = delivery(&campaign, subject_id, order, (devices, reason), now);
+    let mut new = delivery(&campaign, subject_id, order, (devices, reason), now);
+    let in_hand = services.pipeline.deliveries();
+    let reserved = in_hand.reserve(app.id, std::slice::from_mut(&mut new), now);
     let inserted = deliveries::queue(&mut tx, app.id, std::slice::from_ref(&new), now).await?;
     let duplicate = inserted.is_empty();
     if !duplicate && reason.is_none() {
@@ -189,9 +191,7 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
     };
     let delivery = delivery.ok_or_else(nudge_db::Error::lost_race)?;
     tx.commit().await?;
-    if !duplicate {
-        services.pipeline.deliveries().wake();
-    }
+    reserved.send(in_hand, &inserted);
     Ok(Placed {
         delivery,
         duplicate,
@@ -270,6 +270,7 @@ fn delivery(
         reason: reason.map(str::to_owned),
         content: None,
         lane: Urgency::Urgent,
+        node: None,
     }
 }
 

@@ -114,7 +114,7 @@ async fn send(
     let now = services.clock.now();
     let (status, reason, rendered) =
         rendered(services, app, (&sending, variant), &person, devices).await?;
-    let new = NewDelivery {
+    let mut new = NewDelivery {
         id: nudge_platform::id::new(now),
         app_id: app.id,
         campaign_id: id,
@@ -130,8 +130,9 @@ async fn send(
         reason: reason.map(str::to_owned),
         content: rendered.clone(),
         lane: Urgency::Urgent,
+        node: None,
     };
-    queue(services, scope, &new).await?;
+    queue(services, scope, &mut new).await?;
     Ok(TestSendView {
         delivery_id: new.id,
         status: status.name(),
@@ -221,14 +222,16 @@ fn outcome<M>(
 }
 
 /// Queues a test, with its entry in the audit log.
-async fn queue(services: &Services, scope: &Scope, new: &NewDelivery) -> Result<(), ApiError> {
+async fn queue(services: &Services, scope: &Scope, new: &mut NewDelivery) -> Result<(), ApiError> {
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     let locked = subjects::store::locked(&mut tx, new.app_id, new.subject_id).await?;
     if locked.is_none_or(|person| person.suppressed) {
         return Err(ApiError::new(Code::SubjectNotFound));
     }
-    deliveries::queue(&mut tx, new.app_id, std::slice::from_ref(new), now).await?;
+    let in_hand = services.pipeline.deliveries();
+    let reserved = in_hand.reserve(new.app_id, std::slice::from_mut(new), now);
+    let made = deliveries::queue(&mut tx, new.app_id, std::slice::from_ref(new), now).await?;
     let reason = new.reason.clone().map(|reason| ("reason", reason));
     let change = Change {
         delivery_id: new.id,
@@ -248,7 +251,7 @@ async fn queue(services: &Services, scope: &Scope, new: &NewDelivery) -> Result<
     let action = "campaign.test_sent";
     scope.record(&mut tx, action, resource, detail, now).await?;
     tx.commit().await?;
-    services.pipeline.deliveries().wake();
+    reserved.send(in_hand, &made);
     services.webhooks.wake(told);
     Ok(())
 }

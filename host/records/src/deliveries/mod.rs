@@ -4,6 +4,7 @@
 //! States only go forward: a beacon that comes late adds its transition and lowers nothing. A delivery to
 //! several devices is where the furthest of them is.
 
+pub mod in_hand;
 pub mod provider;
 pub mod store;
 
@@ -200,6 +201,8 @@ pub struct NewDelivery {
     pub content: Option<Rendered>,
     /// How urgent it is.
     pub lane: Urgency,
+    /// The process that has it in hand from the beginning, see [`InHand::reserve`](in_hand::InHand::reserve); none: whichever has room.
+    pub node: Option<Uuid>,
 }
 
 /// A delivery that came into a state.
@@ -225,8 +228,8 @@ pub struct Change {
     pub more: Vec<(&'static str, String)>,
 }
 
-/// Adds deliveries that are not there yet, and counts them; answers the ids of those that are new. Wake the sender
-/// after the commit.
+/// Adds deliveries that are not there yet, and counts them; answers the ids of those that are new. [Reserve](in_hand::InHand::reserve)
+/// places for them before; after the commit, [send](in_hand::Reserved::send) them.
 pub async fn queue(
     tx: &mut Tx,
     app_id: Uuid,

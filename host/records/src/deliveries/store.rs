@@ -104,7 +104,7 @@ pub struct Name {
     pub anonymous_id: Option<String>,
 }
 
-fn written(content: &Rendered) -> Result<String> {
+pub(super) fn written(content: &Rendered) -> Result<String> {
     serde_json::to_string(content).map_err(|cause| Error::corrupt("deliveries", "content", cause))
 }
 
@@ -153,6 +153,7 @@ fn rows(chunk: &[NewDelivery], now: Timestamp) -> Result<Rows> {
         .texts(chunk.iter().map(|delivery| delivery.reason.clone()))
         .texts(contents)
         .integers(chunk.iter().map(|delivery| delivery.lane.number()))
+        .uuids(chunk.iter().map(|delivery| delivery.node))
         .timestamps(
             chunk
                 .iter()
@@ -171,18 +172,18 @@ pub async fn insert(tx: &mut Tx, deliveries: &[NewDelivery], now: Timestamp) -> 
         let rows: Vec<Uuid> = tx
             .with_rows(
                 "v(id, app_id, campaign_id, campaign_version, variant_id, subject_id, alias_number, event_seq,
-                   event_id, data, idempotency_key, test, recipients, status, reason, content, lane, due_at,
-                   created_at, ended_at)",
+                   event_id, data, idempotency_key, test, recipients, status, reason, content, lane, node,
+                   due_at, created_at, ended_at)",
                 rows,
             )
             .push(
                 " INSERT INTO deliveries (id, app_id, campaign_id, campaign_version, variant_id, subject_id,
                                           alias_number, event_seq, event_id, data, idempotency_key, test,
-                                          recipients, status, reason, content, lane, due_at, created_at, ended_at,
-                                          attempts)
+                                          recipients, status, reason, content, lane, node, due_at, created_at,
+                                          ended_at, attempts)
                   SELECT v.id, v.app_id, v.campaign_id, v.campaign_version, v.variant_id, v.subject_id,
                          v.alias_number, v.event_seq, v.event_id, v.data, v.idempotency_key, v.test, v.recipients,
-                         v.status, v.reason, v.content, v.lane, v.due_at, v.created_at, v.ended_at, 0
+                         v.status, v.reason, v.content, v.lane, v.node, v.due_at, v.created_at, v.ended_at, 0
                   FROM v WHERE true ON CONFLICT DO NOTHING RETURNING id",
             )
             .fetch_values()

@@ -186,11 +186,13 @@ async fn insert_both(
     ids: &mut [i64],
     expect_new: bool,
 ) -> Result<u64> {
+    let delayed_commit = tx.delayed_commit();
     let inserted: Vec<BothRow> = tx
         .with_rows(EVENTS, event_rows(requests))
         .and_rows(REQUESTS, request_rows(requests, ids))
         .push(INSERT_BOTH)
         .push(if expect_new { ALL_NEW } else { BUT_KNOWN })
+        .push(delayed_commit)
         .fetch_all()
         .await?;
     let events: usize = requests.iter().map(|request| request.events.len()).sum();

@@ -46,7 +46,7 @@ pub(crate) async fn count(
             .uuids(chunk.iter().map(|((campaign_id, _), _)| *campaign_id))
             .texts(chunk.iter().map(|((_, state), _)| (*state).to_owned()))
             .integers(chunk.iter().map(|(_, count)| *count));
-        tx.with_rows("v(campaign_id, state, count)", rows)
+        tx.change_rows("v(campaign_id, state, count)", rows)
             .push(" INSERT INTO delivery_counts (app_id, campaign_id, hour, state, count) SELECT ")
             .push_bind(app_id)
             .push(", v.campaign_id, ")
@@ -56,7 +56,7 @@ pub(crate) async fn count(
                   ON CONFLICT (app_id, campaign_id, hour, state)
                   DO UPDATE SET count = delivery_counts.count + excluded.count",
             )
-            .execute()
+            .change(None)
             .await?;
     }
     Ok(())

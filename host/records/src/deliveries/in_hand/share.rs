@@ -1,6 +1,6 @@
 //! How many deliveries an app may have in hand, so that one whose provider is slow is no other app's trouble. Pure.
 
-use nudge_records::deliveries::Urgency;
+use crate::deliveries::Urgency;
 
 /// Deliveries of a process that are in hand at a time.
 const ALL: usize = 8_192;
@@ -16,7 +16,7 @@ const MOST: usize = 256;
 const LEAST: usize = 32;
 /// Deliveries that are rendered and noted as handed over together, at the most: while some are with providers, others are
 /// being rendered or noted.
-pub(super) const HANDED_TOGETHER: usize = 64;
+pub const HANDED_TOGETHER: usize = 64;
 
 /// How many deliveries of a lane of an app may be with providers at a time: of so many at the most it is unknown, if
 /// the process is killed, whether they arrived.

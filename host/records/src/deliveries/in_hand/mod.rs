@@ -1,0 +1,447 @@
+//! Which deliveries this process is sending, and how it comes by them.
+//!
+//! A delivery is claimed by the process that sends it. One that is made here while there is room for it is made as
+//! claimed: after the commit it goes to the sender as it is ([`InHand::reserve`]). All others the sender claims from the database.
+
+mod share;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nudge_db::Timestamp;
+use nudge_platform::wake::Wake;
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, mpsc};
+use uuid::Uuid;
+
+use super::store::written;
+use super::{NewDelivery, Status, Urgency};
+pub use share::HANDED_TOGETHER;
+
+/// The deliveries that a process is sending. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct InHand {
+    node: Uuid,
+    held: Arc<Mutex<Held>>,
+    wake: Wake,
+    /// Whether a claim may be in the database that nobody here knows of.
+    in_doubt: Arc<AtomicBool>,
+    ready: mpsc::UnboundedSender<Ready>,
+    /// Until the sender has it.
+    made: Arc<Mutex<Option<mpsc::UnboundedReceiver<Ready>>>>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    /// Whether anybody sends.
+    is_open: bool,
+    deliveries: HashSet<Uuid>,
+    apps: HashMap<Uuid, App>,
+}
+
+/// What is being sent of an app.
+#[derive(Debug)]
+struct App {
+    deliveries: usize,
+    /// How many more may be with providers, of either lane.
+    urgent: Arc<Semaphore>,
+    rest: Arc<Semaphore>,
+}
+
+impl Default for App {
+    fn default() -> Self {
+        let room = |lane| Arc::new(Semaphore::new(share::with_providers(lane)));
+        Self {
+            deliveries: 0,
+            urgent: room(Urgency::Urgent),
+            rest: room(Urgency::Rest),
+        }
+    }
+}
+
+/// The places of some deliveries of an app among those in hand: each is free once its delivery is over, all of them
+/// when this is dropped.
+#[derive(Debug)]
+pub struct Places {
+    of: InHand,
+    app_id: Uuid,
+    taken: Mutex<HashSet<Uuid>>,
+    /// How many more of the app's lane may be with providers.
+    pub at_providers: Arc<Semaphore>,
+}
+
+/// Deliveries that were made as claimed.
+#[derive(Debug)]
+pub struct Ready {
+    /// The app.
+    pub app_id: Uuid,
+    /// The deliveries, all of one lane.
+    pub deliveries: Vec<Claimed>,
+    /// Their places.
+    pub places: Places,
+}
+
+/// A delivery that this process has claimed.
+#[derive(Clone, Debug, sqlx::FromRow)]
+#[expect(missing_docs, reason = "the columns of the table")]
+pub struct Claimed {
+    pub id: Uuid,
+    pub campaign_id: Uuid,
+    pub campaign_version: i64,
+    pub variant_id: Uuid,
+    pub subject_id: Uuid,
+    pub alias_number: Option<i64>,
+    pub event_seq: Option<i64>,
+    pub data: Option<String>,
+    pub test: bool,
+    pub status: String,
+    pub content: Option<String>,
+    pub devices: Option<String>,
+    pub platform: Option<String>,
+    pub attempts: i64,
+    pub lane: i64,
+    pub created_at: Timestamp,
+    pub delivered_at: Option<Timestamp>,
+}
+
+impl InHand {
+    /// Nothing is in hand of a process. `node` is the process.
+    pub fn new(node: Uuid) -> Self {
+        let (ready, made) = mpsc::unbounded_channel();
+        Self {
+            node,
+            held: Arc::default(),
+            wake: Wake::default(),
+            in_doubt: Arc::default(),
+            ready,
+            made: Arc::new(Mutex::new(Some(made))),
+        }
+    }
+
+    /// What is made as claimed comes here from now on. None: it goes to somebody else already.
+    pub fn open(&self) -> Option<mpsc::UnboundedReceiver<Ready>> {
+        let made = self.made.lock().take()?;
+        self.held.lock().is_open = true;
+        Some(made)
+    }
+
+    /// Wakes the sender: a delivery is to be claimed.
+    pub fn wake(&self) {
+        self.wake.wake();
+    }
+
+    /// Resolves at the next wake.
+    pub fn notified(&self) -> tokio::sync::futures::Notified<'_> {
+        self.wake.notified()
+    }
+
+    /// Whether, since this was asked last, deliveries may have been made as claimed of which nobody here knows.
+    pub fn take_doubt(&self) -> bool {
+        self.in_doubt.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether a delivery is in hand.
+    pub fn has(&self, delivery: Uuid) -> bool {
+        self.held.lock().deliveries.contains(&delivery)
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.held.lock().deliveries.is_empty()
+    }
+
+    /// Whether there is no room for anybody's.
+    pub fn is_full(&self) -> bool {
+        share::is_full(self.held.lock().deliveries.len())
+    }
+
+    /// How many deliveries of a lane of an app there is room for.
+    pub fn room(&self, app_id: Uuid, lane: Urgency) -> usize {
+        self.held.lock().room(app_id, lane)
+    }
+
+    /// Takes places for deliveries of a lane of an app.
+    pub fn take(&self, app_id: Uuid, lane: Urgency, deliveries: &[Claimed]) -> Places {
+        let taken: HashSet<Uuid> = deliveries.iter().map(|delivery| delivery.id).collect();
+        let at_providers = self.held.lock().add(app_id, lane, &taken);
+        Places {
+            of: self.clone(),
+            app_id,
+            taken: Mutex::new(taken),
+            at_providers,
+        }
+    }
+
+    /// Has deliveries of an app that are about to be made be made as claimed, as far as there is room. `now` is when they are
+    /// made.
+    pub fn reserve(
+        &self,
+        app_id: Uuid,
+        deliveries: &mut [NewDelivery],
+        now: Timestamp,
+    ) -> Reserved {
+        let mut reserved = Reserved::default();
+        for lane in [Urgency::Urgent, Urgency::Rest] {
+            let held = self.held.lock();
+            let room = if held.is_open {
+                held.room(app_id, lane)
+            } else {
+                0
+            };
+            drop(held);
+            let waiting = deliveries.iter_mut();
+            let waiting = waiting.filter(|it| it.lane == lane && it.status == Status::Queued);
+            let mut claimed = Vec::new();
+            for delivery in waiting {
+                let row = (claimed.len() < room).then(|| Claimed::of(delivery, now));
+                // What can't be written is told of where it is written.
+                if let Some(Ok(row)) = row {
+                    delivery.node = Some(self.node);
+                    claimed.push(row);
+                } else {
+                    reserved.are_some_left = true;
+                }
+            }
+            if !claimed.is_empty() {
+                let places = self.take(app_id, lane, &claimed);
+                reserved.ready.push(Ready {
+                    app_id,
+                    deliveries: claimed,
+                    places,
+                });
+            }
+        }
+        reserved
+    }
+
+    fn free(&self, app_id: Uuid, deliveries: &[Uuid]) {
+        let mut held = self.held.lock();
+        for delivery in deliveries {
+            held.remove(app_id, *delivery);
+        }
+        drop(held);
+        if !deliveries.is_empty() {
+            self.wake.wake();
+        }
+    }
+}
+
+impl Held {
+    fn room(&self, app_id: Uuid, lane: Urgency) -> usize {
+        let of_app = self.apps.get(&app_id).map_or(0, |app| app.deliveries);
+        share::room(lane, of_app, self.deliveries.len())
+    }
+
+    /// Answers how many more of the app's lane may be with providers.
+    fn add(&mut self, app_id: Uuid, lane: Urgency, deliveries: &HashSet<Uuid>) -> Arc<Semaphore> {
+        self.deliveries.extend(deliveries);
+        let app = self.apps.entry(app_id).or_default();
+        app.deliveries += deliveries.len();
+        Arc::clone(match lane {
+            Urgency::Urgent => &app.urgent,
+            Urgency::Rest => &app.rest,
+        })
+    }
+
+    fn remove(&mut self, app_id: Uuid, delivery: Uuid) {
+        self.deliveries.remove(&delivery);
+        if let Some(app) = self.apps.get_mut(&app_id) {
+            app.deliveries = app.deliveries.saturating_sub(1);
+            if app.deliveries == 0 {
+                self.apps.remove(&app_id);
+            }
+        }
+    }
+}
+
+impl Places {
+    /// Deliveries are over, as far as this process is concerned.
+    pub fn free(&self, deliveries: impl IntoIterator<Item = Uuid>) {
+        let mut taken = self.taken.lock();
+        let over = deliveries.into_iter().filter(|id| taken.remove(id));
+        let over: Vec<Uuid> = over.collect();
+        drop(taken);
+        self.of.free(self.app_id, &over);
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        let left: Vec<Uuid> = self.taken.get_mut().drain().collect();
+        self.of.free(self.app_id, &left);
+    }
+}
+
+/// Deliveries that are made as claimed, and their places. Where it is dropped, as when a client goes away, the places are free;
+/// if the deliveries were made nevertheless, the sender gives up their claims.
+#[derive(Debug, Default)]
+pub struct Reserved {
+    ready: Vec<Ready>,
+    /// Whether there was no room for some.
+    are_some_left: bool,
+}
+
+impl Reserved {
+    /// Gives the sender those that are made now, and has it look for the others. Call it after the commit.
+    pub fn send(mut self, of: &InHand, made: &[Uuid]) {
+        for mut ready in std::mem::take(&mut self.ready) {
+            let known = ready.deliveries.extract_if(.., |it| !made.contains(&it.id));
+            let known: Vec<Uuid> = known.map(|delivery| delivery.id).collect();
+            ready.places.free(known);
+            // Where the sender has ended, the process does so too.
+            drop(of.ready.send(ready));
+        }
+        if self.are_some_left {
+            of.wake();
+        }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        for ready in self.ready.drain(..) {
+            let of = ready.places.of.clone();
+            drop(ready);
+            of.in_doubt.store(true, Ordering::Relaxed);
+            of.wake();
+        }
+    }
+}
+
+impl Claimed {
+    /// A delivery as it is once it is made.
+    fn of(delivery: &NewDelivery, now: Timestamp) -> nudge_db::Result<Self> {
+        let event = delivery.event;
+        Ok(Self {
+            id: delivery.id,
+            campaign_id: delivery.campaign_id,
+            campaign_version: delivery.campaign_version,
+            variant_id: delivery.variant_id,
+            subject_id: delivery.subject_id,
+            alias_number: event.map(|event| event.0),
+            event_seq: event.map(|event| event.1),
+            data: delivery.data.clone(),
+            test: delivery.test,
+            status: delivery.status.name().to_owned(),
+            content: delivery.content.as_ref().map(written).transpose()?,
+            devices: None,
+            platform: None,
+            attempts: 0,
+            lane: delivery.lane.number(),
+            created_at: now,
+            delivered_at: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const APP: Uuid = Uuid::from_u128(1);
+    const NODE: Uuid = Uuid::from_u128(2);
+
+    fn new(number: u128, lane: Urgency, status: Status) -> NewDelivery {
+        NewDelivery {
+            id: Uuid::from_u128(number),
+            app_id: APP,
+            campaign_id: Uuid::nil(),
+            campaign_version: 3,
+            variant_id: Uuid::nil(),
+            subject_id: Uuid::nil(),
+            event: Some((4, 5, Uuid::nil())),
+            data: None,
+            idempotency_key: None,
+            test: false,
+            recipients: 0,
+            status,
+            reason: None,
+            content: None,
+            lane,
+            node: None,
+        }
+    }
+
+    fn queued(count: u128, lane: Urgency) -> Vec<NewDelivery> {
+        (1..=count)
+            .map(|number| new(number, lane, Status::Queued))
+            .collect()
+    }
+
+    fn claimed(deliveries: &[NewDelivery]) -> usize {
+        deliveries.iter().filter(|it| it.node.is_some()).count()
+    }
+
+    fn ids(deliveries: &[Claimed]) -> Vec<u128> {
+        deliveries.iter().map(|it| it.id.as_u128()).collect()
+    }
+
+    #[test]
+    fn nothing_is_claimed_for_nobody() {
+        let in_hand = InHand::new(NODE);
+        let mut deliveries = queued(2, Urgency::Rest);
+        in_hand.reserve(APP, &mut deliveries, Timestamp(0));
+        assert_eq!(claimed(&deliveries), 0);
+        assert!(in_hand.is_empty());
+    }
+
+    #[test]
+    fn what_is_made_goes_to_the_sender_and_the_rest_is_free_again() {
+        let in_hand = InHand::new(NODE);
+        let mut made = in_hand.open().unwrap();
+        assert!(in_hand.open().is_none(), "there is one sender");
+        let mut deliveries = queued(3, Urgency::Rest);
+        deliveries.push(new(4, Urgency::Urgent, Status::Queued));
+        deliveries.push(new(5, Urgency::Rest, Status::Skipped));
+        let reserved = in_hand.reserve(APP, &mut deliveries, Timestamp(6));
+        let nodes: Vec<Option<Uuid>> = deliveries.iter().map(|it| it.node).collect();
+        assert_eq!(
+            nodes,
+            [Some(NODE), Some(NODE), Some(NODE), Some(NODE), None]
+        );
+        assert!(in_hand.has(Uuid::from_u128(2)));
+
+        // The second one was there before.
+        let new = [1, 3, 4, 5].map(Uuid::from_u128);
+        reserved.send(&in_hand, &new);
+        assert!(!in_hand.has(Uuid::from_u128(2)));
+        let urgent = made.try_recv().unwrap();
+        let rest = made.try_recv().unwrap();
+        assert_eq!(
+            (ids(&urgent.deliveries), ids(&rest.deliveries)),
+            (vec![4], vec![1, 3])
+        );
+        let first = &rest.deliveries[0];
+        assert_eq!((first.alias_number, first.event_seq), (Some(4), Some(5)));
+        assert_eq!((first.created_at, first.attempts), (Timestamp(6), 0));
+        drop((urgent, rest));
+        assert!(in_hand.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_made_takes_no_place() {
+        let in_hand = InHand::new(NODE);
+        let _made = in_hand.open().unwrap();
+        let mut deliveries = queued(2, Urgency::Urgent);
+        let reserved = in_hand.reserve(APP, &mut deliveries, Timestamp(0));
+        assert!(!in_hand.take_doubt());
+        drop(reserved);
+        assert!(in_hand.is_empty());
+        assert!(in_hand.take_doubt(), "they may have been made");
+        assert!(!in_hand.take_doubt());
+    }
+
+    #[test]
+    fn there_is_room_for_some() {
+        let in_hand = InHand::new(NODE);
+        let mut made = in_hand.open().unwrap();
+        let mut deliveries = queued(2_000, Urgency::Rest);
+        let room = in_hand.room(APP, Urgency::Rest);
+        let reserved = in_hand.reserve(APP, &mut deliveries, Timestamp(0));
+        assert_eq!(claimed(&deliveries), room);
+        let all: Vec<Uuid> = deliveries.iter().map(|it| it.id).collect();
+        reserved.send(&in_hand, &all);
+        assert_eq!(made.try_recv().unwrap().deliveries.len(), room);
+    }
+}
