@@ -272,14 +272,15 @@ async fn a_public_key_speaks_for_nobody(app: &mut TestApp) {
 async fn what_is_sent_again_changes_nothing(app: &mut TestApp) {
     app.survey(&json!({"kind": "property_changed", "key": "plan"}))
         .await;
+    let at = app.time(-5);
     let batch = json!({"sentAt": app.time(0), "batch": [
-        {"type": "track", "event": "a", "userId": "ada", "timestamp": app.time(-5), "properties": {"x": 1, "y": 2}},
+        {"type": "track", "event": "a", "userId": "ada", "timestamp": at, "properties": {"x": 1, "y": 2}},
         {"type": "track", "event": "b", "userId": "ada", "messageId": "not-a-uuid"},
         {"type": "track", "event": "c", "userId": "ada", "messageId": app.id()},
         {"type": "identify", "userId": "ada", "timestamp": app.time(-4), "traits": {"plan": "free"}},
         {"type": "identify", "userId": "ada", "messageId": "m-2", "traits": {"plan": "pro"}},
         // Twice in one request is once.
-        {"type": "track", "event": "a", "userId": "ada", "timestamp": app.time(-5), "properties": {"y": 2, "x": 1}},
+        {"type": "track", "event": "a", "userId": "ada", "timestamp": at, "properties": {"y": 2, "x": 1}},
     ]});
     taken(&say(app, "batch", &batch).await);
     app.advance(1);
