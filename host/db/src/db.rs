@@ -34,8 +34,9 @@ const DEADLINE: Duration = Duration::from_secs(15);
 /// Pages of WAL before a checkpoint; fewer make it the slowest part of a commit.
 const CHECKPOINT_PAGES: &str = "8000";
 
-/// What SQLite's writer keeps of the database in memory, in KiB below zero.
-const WRITER_CACHE: &str = "-65536";
+/// What SQLite's writer keeps of the database in memory, in KiB below zero. Not more: where a transaction has split a page, its
+/// commit looks at all pages that are kept. The system has the others in memory.
+const WRITER_CACHE: &str = "-16384";
 /// What each reader does: little, as the system has the file in memory too, and there is a reader a connection.
 const READER_CACHE: &str = "-8192";
 
