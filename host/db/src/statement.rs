@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Encode, FromRow, Postgres, Sqlite, Type};
 
 use crate::pool::within;
-use crate::tx::{Connection, Waiting};
+use crate::tx::Connection;
 use crate::{Dialect, Error, Result, Rows, Tx};
 
 /// Equals, in what is asked of rows besides their ids: by this PostgreSQL looks rows up by id alone. By `=` it takes the indexes
@@ -125,25 +125,10 @@ impl<'t> Statement<'t> {
 
     /// What waits already is taken over, so that texts and parameters go on from there, until the change ends.
     pub(crate) fn change_rows(tx: &'t mut Tx, table: &'static str, rows: Rows) -> Self {
-        let (text, arguments) = match tx.waiting(rows.len()) {
-            Some(Waiting::Postgres(waiting)) => {
-                waiting.begin();
-                let arguments = std::mem::take(&mut waiting.arguments);
-                (
-                    std::mem::take(&mut waiting.text),
-                    Arguments::Postgres(arguments),
-                )
-            }
-            Some(Waiting::Sqlite(waiting)) => {
-                waiting.begin();
-                let arguments = std::mem::take(&mut waiting.arguments);
-                (
-                    std::mem::take(&mut waiting.text),
-                    Arguments::Sqlite(arguments),
-                )
-            }
-            None => return Self::with_rows(tx, table, rows),
+        let Some(waiting) = tx.waiting(rows.len()) else {
+            return Self::with_rows(tx, table, rows);
         };
+        let (text, arguments) = waiting.take();
         let change = Self {
             tx,
             text: Cow::Owned(text),
@@ -260,18 +245,9 @@ impl<'t> Statement<'t> {
             return Ok(explains || expected.is_none_or(|expected| changed == expected));
         }
         let (tx, text, arguments) = self.parts()?;
-        match (tx.waiting(0), arguments) {
-            (Some(Waiting::Postgres(waiting)), Arguments::Postgres(arguments)) => {
-                waiting.text = text.into_owned();
-                waiting.arguments = arguments;
-                waiting.end(expected);
-            }
-            (Some(Waiting::Sqlite(waiting)), Arguments::Sqlite(arguments)) => {
-                waiting.text = text.into_owned();
-                waiting.arguments = arguments;
-                waiting.end(expected);
-            }
-            _ => return Err(mixed()),
+        let waiting = tx.waiting(0).ok_or_else(mixed)?;
+        if !waiting.put(text.into_owned(), arguments, expected) {
+            return Err(mixed());
         }
         Ok(true)
     }

@@ -13,7 +13,7 @@ use crate::pool::{Lease, Pool};
 use crate::shards::Shards;
 use crate::single_statement::{SingleStatement, UnsentChanges};
 use crate::sqlite::{self, Outcome, Unsent};
-use crate::statement::Wanted;
+use crate::statement::{Arguments, Wanted};
 use crate::writer::Turn;
 use crate::{Dialect, Durability, Error, Result, Rows, Statement};
 
@@ -60,6 +60,43 @@ const FEW: usize = 4;
 pub(crate) enum Waiting<'t> {
     Sqlite(&'t mut Unsent),
     Postgres(&'t mut UnsentChanges),
+}
+
+impl Waiting<'_> {
+    /// Begins a change: answers the text and the parameters that wait already, for it to go on from there until they are
+    /// [put back](Self::put).
+    pub(crate) fn take(self) -> (String, Arguments) {
+        match self {
+            Self::Sqlite(unsent) => {
+                unsent.begin();
+                let arguments = std::mem::take(&mut unsent.arguments);
+                let arguments = Arguments::Sqlite(arguments);
+                (std::mem::take(&mut unsent.text), arguments)
+            }
+            Self::Postgres(unsent) => {
+                unsent.begin();
+                let arguments = std::mem::take(&mut unsent.arguments);
+                let arguments = Arguments::Postgres(arguments);
+                (std::mem::take(&mut unsent.text), arguments)
+            }
+        }
+    }
+
+    /// Ends a change that must change so many rows, or any number. False: the parameters are another database's.
+    pub(crate) fn put(self, text: String, arguments: Arguments, expected: Option<u64>) -> bool {
+        match (self, arguments) {
+            (Self::Sqlite(unsent), Arguments::Sqlite(arguments)) => {
+                (unsent.text, unsent.arguments) = (text, arguments);
+                unsent.end(expected);
+            }
+            (Self::Postgres(unsent), Arguments::Postgres(arguments)) => {
+                (unsent.text, unsent.arguments) = (text, arguments);
+                unsent.end(expected);
+            }
+            _ => return false,
+        }
+        true
+    }
 }
 
 /// The connection of a transaction.

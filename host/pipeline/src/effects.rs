@@ -162,7 +162,7 @@ impl Effects {
             failed_works: Vec::new(),
             segment_checks: Vec::new(),
             webhooks: hear_of_letters(app),
-            are_awaited: works.iter().any(|work| work.done.is_some()),
+            are_awaited: works.iter().any(Work::is_awaited),
         };
         effects.fire(app, items, &decisions, &mut gate, &messages);
         effects.store_states(app, decisions.states);
@@ -454,7 +454,7 @@ pub(super) async fn write(inner: &Inner, effects: &mut Effects) -> Result<(), Tr
     .await?;
     tx.commit().await?;
     inner.noted_configs.remember(app_id, &noted, now);
-    reserved.send(&inner.deliveries, &made);
+    reserved.send(&made);
     if !effects.segment_checks.is_empty() {
         inner.segment_checks.wake();
     }

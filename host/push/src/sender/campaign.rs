@@ -12,10 +12,10 @@ use nudge_campaigns::variants::NotPrepared;
 use nudge_db::Result;
 use nudge_plugin_runtime::Refused;
 use nudge_records::deliveries::Status;
+use nudge_records::deliveries::in_hand::Claimed;
 use uuid::Uuid;
 
 use crate::services::{Services, Shared};
-use nudge_records::deliveries::in_hand::Claimed;
 
 /// A campaign as a delivery finds it.
 #[derive(Clone)]

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use nudge_campaigns::push::rendered::Rendered;
 use nudge_db::Timestamp;
+use nudge_records::deliveries::in_hand::Claimed;
 use nudge_records::deliveries::{Device, DeviceState, Status};
 
 use super::outcome::OUTCOME_UNKNOWN;
 use super::plan::Step;
 use crate::providers::{MOST_PAYLOAD_BYTES, Target, payload_bytes};
-use nudge_records::deliveries::in_hand::Claimed;
 
 /// A delivery that is sent.
 #[derive(Debug)]

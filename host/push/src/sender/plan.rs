@@ -10,6 +10,7 @@ use nudge_campaigns::push::Sending;
 use nudge_campaigns::targeting::{Opening, Quiet};
 use nudge_db::{Result, Timestamp};
 use nudge_platform::event_names::TRANSACTIONAL;
+use nudge_records::deliveries::in_hand::Claimed;
 use nudge_records::deliveries::{Device, Status, Urgency};
 use nudge_records::events::Event;
 use nudge_records::events::store::Stored;
@@ -24,7 +25,6 @@ use crate::providers::Target;
 use crate::services::Shared;
 use crate::tokens;
 use crate::tokens::store::Person;
-use nudge_records::deliveries::in_hand::Claimed;
 
 /// When a delivery is looked at again whose person became part of another.
 const SOON: Duration = Duration::from_secs(1);

@@ -8,13 +8,13 @@ use nudge_apps::App;
 use nudge_db::{Error, Result, Timestamp};
 use nudge_platform::secrets;
 use nudge_records::dead_letters::{Letter, Stage};
+use nudge_records::deliveries::in_hand::Claimed;
 use nudge_records::deliveries::{Change, Device, Status};
 use uuid::Uuid;
 
 use super::outcome::{self, DeliveryProgress};
 use super::plan::Broken;
 use super::store::{After, Settled};
-use nudge_records::deliveries::in_hand::Claimed;
 
 /// What is written in one transaction.
 #[derive(Default)]

@@ -191,7 +191,7 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
     };
     let delivery = delivery.ok_or_else(nudge_db::Error::lost_race)?;
     tx.commit().await?;
-    reserved.send(in_hand, &inserted);
+    reserved.send(&inserted);
     Ok(Placed {
         delivery,
         duplicate,

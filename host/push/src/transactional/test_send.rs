@@ -251,7 +251,7 @@ async fn queue(services: &Services, scope: &Scope, new: &mut NewDelivery) -> Res
     let action = "campaign.test_sent";
     scope.record(&mut tx, action, resource, detail, now).await?;
     tx.commit().await?;
-    reserved.send(in_hand, &made);
+    reserved.send(&made);
     services.webhooks.wake(told);
     Ok(())
 }

@@ -8,7 +8,7 @@ pub mod in_hand;
 pub mod provider;
 pub mod store;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use nudge_apps::App;
 use nudge_apps::webhooks::{self, Queued, Transition};
@@ -235,9 +235,9 @@ pub async fn queue(
     app_id: Uuid,
     deliveries: &[NewDelivery],
     now: Timestamp,
-) -> nudge_db::Result<Vec<Uuid>> {
+) -> nudge_db::Result<HashSet<Uuid>> {
     if deliveries.is_empty() {
-        return Ok(Vec::new());
+        return Ok(HashSet::new());
     }
     let inserted = store::insert(tx, deliveries, now).await?;
     let mut counts: BTreeMap<(Uuid, &'static str), i64> = BTreeMap::new();

@@ -3,7 +3,7 @@
 mod broken;
 mod counts;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use nudge_db::{Error, Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
@@ -165,8 +165,12 @@ fn rows(chunk: &[NewDelivery], now: Timestamp) -> Result<Rows> {
 
 /// Adds deliveries, but for those whose id or idempotency key is there already; answers the ids of those that are
 /// new.
-pub async fn insert(tx: &mut Tx, deliveries: &[NewDelivery], now: Timestamp) -> Result<Vec<Uuid>> {
-    let mut inserted = Vec::with_capacity(deliveries.len());
+pub async fn insert(
+    tx: &mut Tx,
+    deliveries: &[NewDelivery],
+    now: Timestamp,
+) -> Result<HashSet<Uuid>> {
+    let mut inserted = HashSet::with_capacity(deliveries.len());
     for chunk in deliveries.chunks(Rows::MOST) {
         let rows = rows(chunk, now)?;
         let rows: Vec<Uuid> = tx

@@ -181,8 +181,18 @@ impl InHand {
         deliveries: &mut [NewDelivery],
         now: Timestamp,
     ) -> Reserved {
-        let mut reserved = Reserved::default();
+        let mut reserved = Reserved {
+            of: self.clone(),
+            ready: Vec::new(),
+            are_some_left: false,
+        };
         for lane in [Urgency::Urgent, Urgency::Rest] {
+            let waiting = deliveries.iter_mut();
+            let waiting = waiting.filter(|it| it.lane == lane && it.status == Status::Queued);
+            let mut waiting = waiting.peekable();
+            if waiting.peek().is_none() {
+                continue;
+            }
             let held = self.held.lock();
             let room = if held.is_open {
                 held.room(app_id, lane)
@@ -190,8 +200,6 @@ impl InHand {
                 0
             };
             drop(held);
-            let waiting = deliveries.iter_mut();
-            let waiting = waiting.filter(|it| it.lane == lane && it.status == Status::Queued);
             let mut claimed = Vec::new();
             for delivery in waiting {
                 let row = (claimed.len() < room).then(|| Claimed::of(delivery, now));
@@ -275,8 +283,9 @@ impl Drop for Places {
 
 /// Deliveries that are made as claimed, and their places. Where it is dropped, as when a client goes away, the places are free;
 /// if the deliveries were made nevertheless, the sender gives up their claims.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reserved {
+    of: InHand,
     ready: Vec<Ready>,
     /// Whether there was no room for some.
     are_some_left: bool,
@@ -284,27 +293,26 @@ pub struct Reserved {
 
 impl Reserved {
     /// Gives the sender those that are made now, and has it look for the others. Call it after the commit.
-    pub fn send(mut self, of: &InHand, made: &[Uuid]) {
+    pub fn send(mut self, made: &HashSet<Uuid>) {
         for mut ready in std::mem::take(&mut self.ready) {
             let known = ready.deliveries.extract_if(.., |it| !made.contains(&it.id));
             let known: Vec<Uuid> = known.map(|delivery| delivery.id).collect();
             ready.places.free(known);
             // Where the sender has ended, the process does so too.
-            drop(of.ready.send(ready));
+            drop(self.of.ready.send(ready));
         }
         if self.are_some_left {
-            of.wake();
+            self.of.wake();
         }
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        for ready in self.ready.drain(..) {
-            let of = ready.places.of.clone();
-            drop(ready);
-            of.in_doubt.store(true, Ordering::Relaxed);
-            of.wake();
+        if !self.ready.is_empty() {
+            self.ready.clear();
+            self.of.in_doubt.store(true, Ordering::Relaxed);
+            self.of.wake();
         }
     }
 }
@@ -404,7 +412,7 @@ mod tests {
 
         // The second one was there before.
         let new = [1, 3, 4, 5].map(Uuid::from_u128);
-        reserved.send(&in_hand, &new);
+        reserved.send(&HashSet::from(new));
         assert!(!in_hand.has(Uuid::from_u128(2)));
         let urgent = made.try_recv().unwrap();
         let rest = made.try_recv().unwrap();
@@ -440,8 +448,7 @@ mod tests {
         let room = in_hand.room(APP, Urgency::Rest);
         let reserved = in_hand.reserve(APP, &mut deliveries, Timestamp(0));
         assert_eq!(claimed(&deliveries), room);
-        let all: Vec<Uuid> = deliveries.iter().map(|it| it.id).collect();
-        reserved.send(&in_hand, &all);
+        reserved.send(&deliveries.iter().map(|it| it.id).collect());
         assert_eq!(made.try_recv().unwrap().deliveries.len(), room);
     }
 }
