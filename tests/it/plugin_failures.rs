@@ -7,6 +7,7 @@ use tests::{TestApp, on_both_backends};
 on_both_backends!(
     an_event_that_the_trigger_fails_on_is_kept_and_can_be_replayed,
     a_letter_is_decided_about_as_of_its_event_and_waits_for_its_campaign,
+    a_letter_whose_campaign_is_paused_amid_its_replay_waits,
     events_that_cannot_be_validated_are_refused_for_now,
     events_that_cannot_be_validated_pass_where_the_app_says_so,
 );
@@ -128,6 +129,46 @@ async fn a_letter_is_decided_about_as_of_its_event_and_waits_for_its_campaign(ap
     assert_eq!(letters(app).await, Vec::<Value>::new());
     let second = json!({"text": "y"});
     assert_eq!(app.fires(&ada, "purchase", &second).await, 0);
+}
+
+/// Whichever is first: no letter goes without its event being decided about.
+async fn a_letter_whose_campaign_is_paused_amid_its_replay_waits(app: &mut TestApp) {
+    let leaf =
+        json!({"property": "text", "type": "string", "operator": "matches", "value": SLOW_PATTERN});
+    let trigger = json!({"kind": "event", "eventName": "purchase", "filters": {"all": [leaf]}});
+    let survey = app.survey(&trigger).await;
+    let mut people = Vec::new();
+    for number in 0..8 {
+        people.push(app.session(&format!("person-{number}")).await);
+    }
+    let patience = restart_with(app, IMPATIENCE_MS).await;
+    for person in &people {
+        let event = app.event(person, "purchase", &slow_text());
+        app.ingest(person, &[event]).await.ok();
+    }
+    app.settle().await;
+    restart_with(app, patience).await;
+    let path = app.path(&format!("/surveys/{survey}"));
+    let (paused, active) = (json!({"status": "paused"}), json!({"status": "active"}));
+    let (editor, nothing) = (app.editor(), json!({}));
+    let kept = letters(app).await;
+    assert_eq!(kept.len(), people.len());
+    for letter in kept {
+        let replay = app.path(&format!("/dead-letters/{}/replay", text(&letter, "id")));
+        let (change, answer) = tokio::join!(
+            app.patch(&path, &editor, &paused),
+            app.post(&replay, &editor, &nothing)
+        );
+        change.ok();
+        app.patch(&path, &editor, &active).await.ok();
+        if answer.ok()["status"] == "still_failing" {
+            let again = app.post(&replay, &editor, &nothing).await.ok();
+            assert_eq!(again["status"], "replayed");
+        }
+    }
+    for person in &people {
+        assert_eq!(app.offered(person).await.as_array().unwrap().len(), 1);
+    }
 }
 
 async fn events_that_cannot_be_validated_are_refused_for_now(app: &mut TestApp) {

@@ -2,6 +2,7 @@
 
 use nudge_campaigns::settings::ValidationFailure;
 use serde_json::{Value, json};
+use tests::session::{survey_body, text};
 use tests::{TestApp, client, on_both_backends};
 
 use crate::guests::{
@@ -19,6 +20,7 @@ on_both_backends!(
     plugins_are_listed_with_those_that_are_built_in,
     built_in_plugins_cannot_be_changed,
     what_is_needed_is_not_removed,
+    nothing_comes_to_name_a_plugin_that_is_being_removed,
     nothing_is_accepted_unchecked,
     versions_in_force_are_not_removed,
     a_component_goes_with_its_last_version,
@@ -283,6 +285,35 @@ async fn plugins_are_listed_with_those_that_are_built_in(app: &mut TestApp) {
     let default = app.get(&path, &app.viewer()).await.ok();
     assert_eq!(default["versions"][0]["version"], default["activeVersion"]);
     assert!(default["versions"][0]["configSchema"].is_object());
+}
+
+/// Whichever is first, the other is refused.
+async fn nothing_comes_to_name_a_plugin_that_is_being_removed(app: &mut TestApp) {
+    let (plugin, surveys) = (
+        app.path(&format!("/plugins/{}", name(1))),
+        app.path("/surveys"),
+    );
+    let mut body = survey_body();
+    body["trigger"] = trigger(1, json!({"events": ["a"]}));
+    for _ in 0..8 {
+        deploy(app, 1, 1).await;
+        let (admin, editor) = (app.admin(), app.editor());
+        let (saved, removed) = tokio::join!(
+            app.post(&surveys, &editor, &body),
+            app.delete(&plugin, &admin)
+        );
+        if saved.status == 201 {
+            removed.refused(409, "plugin_in_use");
+            let survey = app.path(&format!("/surveys/{}", text(&saved.data(201), "id")));
+            let archived = json!({"status": "archived"});
+            app.patch(&survey, &editor, &archived).await.ok();
+            app.delete(&plugin, &admin).await.data(204);
+        } else {
+            let problem = saved.refused(422, "validation_failed");
+            assert_eq!(problem["errors"][0]["code"], "unknown_plugin");
+            removed.data(204);
+        }
+    }
 }
 
 async fn built_in_plugins_cannot_be_changed(app: &mut TestApp) {

@@ -7,6 +7,7 @@ use nudge_db::{Timestamp, Tx};
 use nudge_http::{ApiError, Code};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::field_error::FieldError;
+use nudge_plugin_runtime::store as plugins;
 use nudge_plugin_runtime::{CheckFailed, Deciders, Plugins, Refused};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::campaign::{ActiveCampaign, CampaignAction, Kind, Status, size};
+use crate::push::personalization::named_plugin;
 use crate::runs::{self, Manner, Plan};
 use crate::segments::{self, Audiences, UseKind};
 use crate::store::{self, Hold, Stored};
@@ -283,6 +285,7 @@ pub async fn create<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(
     if store::count(tx, campaign.app_id, C::KIND).await? >= MOST {
         return Err(Error::TooMany(C::KIND));
     }
+    require_plugins(tx, campaign).await?;
     let compiled = campaign.content.compile().map_err(Error::Invalid)?;
     let was_watched = is_watched(tx, campaign).await?;
     store::insert(tx, campaign, &compiled).await?;
@@ -292,8 +295,9 @@ pub async fn create<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(
 
 /// Replaces a campaign if nobody else did since it was read.
 pub async fn update<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(), Error> {
-    // Before the segments are read, so that none is changed meanwhile.
+    // Before segments and plugins are read, so that none is changed meanwhile.
     crate::apps::bump_version(tx, campaign.app_id, campaign.updated_at).await?;
+    require_plugins(tx, campaign).await?;
     let compiled = campaign.content.compile().map_err(Error::Invalid)?;
     let was_watched = is_watched(tx, campaign).await?;
     if !store::update(tx, campaign, &compiled).await? {
@@ -301,6 +305,18 @@ pub async fn update<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(
     }
     note_segments(tx, campaign, was_watched).await?;
     plan(tx, campaign, compiled, campaign.updated_at).await
+}
+
+/// Has a campaign checked anew where a plugin that it names was removed since. One that was stopped can stay so without.
+async fn require_plugins<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(), Error> {
+    let content = &campaign.content;
+    if !matches!(content.status(), Status::Draft | Status::Active) {
+        return Ok(());
+    }
+    let trigger = content.terms().named_plugin();
+    let texts = content.personalizations().into_iter().flatten();
+    let named = texts.filter_map(named_plugin).chain(trigger).collect();
+    Ok(plugins::require(tx, campaign.app_id, &named).await?)
 }
 
 /// Whether a campaign that runs waits already for the changes that this one waits for.

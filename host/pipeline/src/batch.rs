@@ -356,6 +356,11 @@ fn finish(inner: &Inner, works: &mut Vec<Work>, items: &[Item], effects: Effects
             fired.failed = true;
         }
     }
+    for resting in &effects.resting_works {
+        if let Some(fired) = fired.get_mut(*resting) {
+            fired.rests = true;
+        }
+    }
     let issued = effects.instructions.len();
     let counted_at = effects.now;
     inner.stats.count(

@@ -108,6 +108,8 @@ pub(super) struct Effects {
     pub broken: Vec<Broken>,
     /// Pieces of work that a plugin failed on.
     pub failed_works: Vec<usize>,
+    /// Replays whose campaigns do not run.
+    pub resting_works: Vec<usize>,
     /// People whose segments may have changed.
     pub segment_checks: Vec<Uuid>,
     /// Endpoints that hear of dead letters.
@@ -160,6 +162,7 @@ impl Effects {
             decisions: Vec::new(),
             broken: Vec::new(),
             failed_works: Vec::new(),
+            resting_works: Vec::new(),
             segment_checks: Vec::new(),
             webhooks: hear_of_letters(app),
             are_awaited: works.iter().any(Work::is_awaited),
@@ -198,6 +201,10 @@ impl Effects {
                     list.push(due.id);
                 }
                 Source::Letter { .. } if self.failed_works.contains(&number) => {}
+                Source::Letter {
+                    campaign_id: Some(campaign_id),
+                    ..
+                } if app.campaign(*campaign_id).is_none() => self.resting_works.push(number),
                 Source::Letter { id, .. } => self.replayed_letters.push(*id),
             }
         }

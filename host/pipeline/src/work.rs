@@ -25,6 +25,8 @@ pub struct Fired {
     pub instructions: Vec<Instruction>,
     /// Whether a plugin failed on it.
     pub failed: bool,
+    /// Whether nothing was decided about it, as its campaign does not run: a dead letter is as it was.
+    pub rests: bool,
 }
 
 /// A row that this process has claimed.
@@ -207,17 +209,18 @@ impl Work {
         }
     }
 
-    /// A dead letter to be replayed.
+    /// A dead letter to be replayed. `campaign_id` is the campaign that decides; none: there is none any more, and the letter goes.
     pub fn replay(
         app_id: Uuid,
         letter: &Letter,
+        campaign_id: Option<Uuid>,
         event: Stored,
         room: Option<Room>,
         done: oneshot::Sender<Fired>,
     ) -> Self {
         let source = Source::Letter {
             id: letter.id,
-            campaign_id: letter.campaign_id,
+            campaign_id,
             session: letter.session,
             begins: letter.opens_session,
             fires: letter.stage == Stage::Personalization,

@@ -9,7 +9,7 @@ use crate::check::Check;
 use crate::upload_errors;
 
 /// Names that begin like this are the built-in plugins'.
-const RESERVED: &str = "default-";
+pub(crate) const RESERVED: &str = "default-";
 
 /// A component that can be a plugin.
 #[derive(Debug)]

@@ -3,13 +3,14 @@
 pub mod plugin_state;
 mod versions;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use nudge_db::{Error, Result, Timestamp, Tx};
 use nudge_wasm::Kind;
 use uuid::Uuid;
 
 use super::catalogue::{Catalogue, Entry, SERVER, Slot};
+use super::inspect::RESERVED;
 use super::rollout::{Candidate, Release, Rollout, Strategy};
 
 pub use versions::{
@@ -140,6 +141,29 @@ pub async fn lock(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<bool> {
         .fetch_value()
         .await?;
     Ok(row.is_some_and(|row| row == name))
+}
+
+/// Fails as a lost race where neither an app nor the server has a plugin of each name: one was removed since the names were checked.
+/// Call it once the app's version is moved, which a removal does before it looks for the plugin's name.
+pub async fn require(tx: &mut Tx, app_id: Uuid, names: &BTreeSet<&str>) -> Result<()> {
+    let uploaded = names.iter().filter(|name| !name.starts_with(RESERVED));
+    let uploaded: Vec<String> = uploaded.map(|name| (*name).to_owned()).collect();
+    if uploaded.is_empty() {
+        return Ok(());
+    }
+    let expected = uploaded.len();
+    let found: Vec<String> = tx
+        .sql("SELECT DISTINCT name FROM plugins WHERE app_id IN ")
+        .push_list([app_id, SERVER])
+        .push(" AND name IN ")
+        .push_list(uploaded)
+        .fetch_values()
+        .await?;
+    if found.len() == expected {
+        Ok(())
+    } else {
+        Err(Error::lost_race())
+    }
 }
 
 /// Finds a plugin.

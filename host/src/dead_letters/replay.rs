@@ -12,7 +12,7 @@ use nudge_http::{ApiError, Code};
 use nudge_ingest::commit::CommitOutcome;
 use nudge_ingest::submission::Submission;
 use nudge_ingest::validation::{self, Urgency, Verdict};
-use nudge_pipeline::{Size, Work};
+use nudge_pipeline::{Fired, Size, Work};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::jobs;
 use nudge_push::sender;
@@ -290,54 +290,68 @@ pub(super) async fn replay_triggers(
             nudge_records::events::store::find_by_id(&mut tx, app.id, alias, event_id).await?
         };
         drop(tx);
-        let not_tried = |reason: &str| {
-            Err(Failure {
+        let Some(stored) = stored else {
+            waiting.push(Err(EVENT_REMOVED));
+            continue;
+        };
+        let campaign_id = match standing(services, app, letter).await? {
+            Standing::Decides(id) => Some(id),
+            Standing::Gone => None,
+            Standing::Rests => {
+                waiting.push(Err(NOT_ACTIVE));
+                continue;
+            }
+        };
+        let size = Size::of([&*stored.event]);
+        let room = services.pipeline.wait_for_room(size).await;
+        let (sender, receiver) = oneshot::channel();
+        let work = Work::replay(app.id, letter, campaign_id, stored, room, sender);
+        services.pipeline.submit(work);
+        waiting.push(Ok(receiver));
+    }
+    let mut tried = Vec::with_capacity(waiting.len());
+    for (letter, waiting) in letters.iter().zip(waiting) {
+        let not = |reason: &str| {
+            Tried::Not(Failure {
                 id: letter.id,
                 detail: letter.detail.clone(),
                 reason: reason.to_owned(),
                 violations: Vec::new(),
             })
         };
-        let Some(stored) = stored else {
-            waiting.push(not_tried(EVENT_REMOVED));
-            continue;
-        };
-        if rests(services, app, letter).await? {
-            waiting.push(not_tried(NOT_ACTIVE));
-            continue;
-        }
-        let size = Size::of([&*stored.event]);
-        let room = services.pipeline.wait_for_room(size).await;
-        let (sender, receiver) = oneshot::channel();
-        let work = Work::replay(app.id, letter, stored, room, sender);
-        services.pipeline.submit(work);
-        waiting.push(Ok(receiver));
-    }
-    let mut tried = Vec::with_capacity(waiting.len());
-    for waiting in waiting {
         tried.push(match waiting {
-            Err(failure) => Tried::Not(failure),
-            Ok(receiver) => {
-                let fired = receiver.await.map_err(|_| Trouble::Stopped)?;
-                if fired.failed {
-                    Tried::Failed
-                } else {
-                    Tried::Done
-                }
-            }
+            Err(reason) => not(reason),
+            Ok(receiver) => match receiver.await.map_err(|_| Trouble::Stopped)? {
+                // It was paused meanwhile.
+                Fired { rests: true, .. } => not(NOT_ACTIVE),
+                Fired { failed: true, .. } => Tried::Failed,
+                Fired { .. } => Tried::Done,
+            },
         });
     }
     Ok(tried)
 }
 
-/// Whether the campaign of a letter is there and decides about nothing: the letter waits until it does.
-async fn rests(services: &Services, app: &App, letter: &Letter) -> nudge_db::Result<bool> {
-    let Some(id) = letter.campaign_id.filter(|id| app.campaign(*id).is_none()) else {
-        return Ok(false);
+/// How the campaign of a letter stands.
+enum Standing {
+    /// It decides.
+    Decides(Uuid),
+    /// It does not run: the letter waits until it does.
+    Rests,
+    /// There is none, or none any more: the letter is about nothing.
+    Gone,
+}
+
+async fn standing(services: &Services, app: &App, letter: &Letter) -> nudge_db::Result<Standing> {
+    let Some(id) = letter.campaign_id else {
+        return Ok(Standing::Gone);
     };
+    if app.campaign(id).is_some() {
+        return Ok(Standing::Decides(id));
+    }
     let mut tx = services.db.read().await?;
     let status = campaigns::status(&mut tx, app.id, id, Hold::No).await?;
-    Ok(status.is_some())
+    Ok(status.map_or(Standing::Gone, |_| Standing::Rests))
 }
 
 /// Renders what a letter of the personalization stage is about again: its deliveries, or its in-app message.

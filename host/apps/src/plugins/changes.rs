@@ -224,11 +224,12 @@ pub(super) async fn delete(services: &Services, owner: &Owner, name: &str) -> Re
     let mut tx = services.db.write().await?;
     owner.entry(services, &mut tx, name).await?;
     store::lock(&mut tx, owner.app_id, name).await?;
+    // Before it is read what names the plugin: what comes to name it moves the version too, and then looks whether it is there.
+    owner.bump_version(&mut tx, now).await?;
     if let Some(detail) = references::of(&mut tx, owner.app_id, name).await? {
         return Err(Error::InUse(detail));
     }
     store::delete(&mut tx, owner.app_id, name).await?;
-    owner.bump_version(&mut tx, now).await?;
     let resource = format!("plugin/{name}");
     owner
         .record(&mut tx, "plugin.deleted", resource, json!({}), now)
