@@ -11,7 +11,7 @@ use sqlx::error::{DatabaseError, ErrorKind, UnexpectedNullError};
 use sqlx::migrate::MigrateError;
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
-/// What PostgreSQL is made to say where changes that go together find other rows than they should.
+/// What a database is made to say where changes that go together find other rows than they should.
 pub(crate) const LOST_RACE: &str = "nudge: rows have changed meanwhile, this starts over";
 
 /// What is said of a host that is reached and of no use.

@@ -9,8 +9,7 @@
 //! A commit that is [delayed](Durability::Delayed) does not wait for the disk at all: SQLite's log is in order, so that the next
 //! commit that does takes it along.
 //!
-//! A transaction begins with its first statement, and ends with the changes that wait for that, where none of them is to be checked
-//! before.
+//! A transaction begins with its first statement, and ends with the changes that wait for that.
 //!
 //! Turns may be dropped at any await, as clients go away. What they leave, the next turn or [`Writer::end`] undoes. A commit is
 //! not: it goes on in a task of its own ([`Tx::commit`](crate::Tx::commit)).
@@ -264,14 +263,7 @@ impl Turn {
         let unsent = std::mem::take(&mut self.unsent);
         let begin = self.begin()?;
         let connection = self.link()?.connection()?;
-        if unsent.is_checked() {
-            unsent.send(connection, begin, None).await?;
-            if let Some(last) = last {
-                last.run(connection).await?;
-            }
-        } else {
-            unsent.send(connection, begin, last).await?;
-        }
+        unsent.send(connection, begin, last).await?;
         self.progress = Progress::Begun;
         Ok(())
     }
