@@ -325,17 +325,6 @@ async fn columns(app: &TestApp) -> Vec<(String, String)> {
     }
 }
 
-/// Waits until no job is left to do.
-async fn jobs_are_done(app: &TestApp) {
-    app.until("a job never ends", async || {
-        let open: Vec<(String,)> = app
-            .rows("SELECT kind FROM jobs WHERE completed_at IS NULL")
-            .await;
-        open.is_empty()
-    })
-    .await;
-}
-
 async fn nothing_of_a_deleted_app_is_left(app: &mut TestApp) {
     let (kept, kept_key) = app
         .another_app(app.access.workspace_id, Kind::Write, &[])
@@ -350,7 +339,7 @@ async fn nothing_of_a_deleted_app_is_left(app: &mut TestApp) {
     app.delete(&app.path(""), &app.admin()).await.data(204);
     // The job goes on after a restart as if nothing had been.
     app.restart().await;
-    jobs_are_done(app).await;
+    app.finish_jobs().await;
 
     assert_eq!(traces(app, app_id).await, Vec::<String>::new());
     let entries: Vec<(Uuid, String, String)> = app
@@ -416,7 +405,7 @@ async fn a_deletion_survives_a_power_cut() {
     let app = TestApp::open(site!(), TestApp::config(site!(), &data))
         .await
         .unwrap();
-    jobs_are_done(&app).await;
+    app.finish_jobs().await;
     assert_eq!(traces(&app, app_id).await, Vec::<String>::new());
     app.finish().await;
 }

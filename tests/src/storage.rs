@@ -181,6 +181,17 @@ impl TestApp {
         }
     }
 
+    /// Waits until no job is left to do; fails if that never comes.
+    pub async fn finish_jobs(&self) {
+        self.until("a job never ends", async || {
+            let open: Vec<(String,)> = self
+                .rows("SELECT kind FROM jobs WHERE completed_at IS NULL")
+                .await;
+            open.is_empty()
+        })
+        .await;
+    }
+
     /// The columns of a table: name, type, and whether a row needs a value.
     pub async fn columns(&self, table: &str) -> Vec<(String, String, bool)> {
         let columns: Vec<(String, String, i64)> = match self.services().db.dialect() {
