@@ -1,5 +1,6 @@
 //! How the system gives memory to the program, and gets it back.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -21,31 +22,33 @@ pub fn use_small_pages() {
 /// for more, so that all that the last work before a pause took would stay with it; and code that only starting needs.
 pub async fn give_back(halt: CancellationToken) {
     let mut again = tokio::time::interval(GIVING_BACK);
+    // A debugger's breakpoints are changes to the code, and would go with it.
+    let code = if cfg!(debug_assertions) { None } else { code() };
     loop {
         tokio::select! {
             () = halt.cancelled() => return,
             _ = again.tick() => {
                 collect();
-                // A debugger's breakpoints are changes to the code, and would go with it.
-                #[cfg(all(target_os = "linux", not(debug_assertions)))]
-                let_go_of_code();
+                if let Some(code) = &code {
+                    let_go_of(code);
+                }
             }
         }
     }
 }
 
+/// Where the program's code is, on Linux.
+fn code() -> Option<Range<usize>> {
+    let here = collect as *const () as usize;
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines().find_map(|line| code_around(here, line))
+}
+
 /// Has the program's code be none of this process's memory but for what is run from now on. It stays in the system's cache of
 /// files while there is room, and comes from there, 64 KiB at a time.
-#[cfg(all(target_os = "linux", any(test, not(debug_assertions))))]
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the system is told of a range of addresses")]
-fn let_go_of_code() {
-    let here = collect as *const () as usize;
-    let Some(code) = std::fs::read_to_string("/proc/self/maps")
-        .ok()
-        .and_then(|maps| maps.lines().find_map(|line| code_around(here, line)))
-    else {
-        return;
-    };
+fn let_go_of(code: &Range<usize>) {
     let (start, advice) = (code.start as *mut _, rustix::mm::Advice::LinuxDontNeed);
     // SAFETY: the range is a file's that nobody writes to, so that each of its pages can be read again.
     if let Err(error) = unsafe { rustix::mm::madvise(start, code.len(), advice) } {
@@ -53,9 +56,12 @@ fn let_go_of_code() {
     }
 }
 
+/// Nowhere else is it known where the code is.
+#[cfg(not(target_os = "linux"))]
+fn let_go_of(_: &Range<usize>) {}
+
 /// The addresses of a line of `/proc/self/maps` (`proc_pid_maps(5)`), if they are code of a file and have this one among them.
-#[cfg(any(test, all(target_os = "linux", not(debug_assertions))))]
-fn code_around(address: usize, line: &str) -> Option<std::ops::Range<usize>> {
+fn code_around(address: usize, line: &str) -> Option<Range<usize>> {
     let mut columns = line.split_ascii_whitespace();
     let (start, end) = columns.next()?.split_once('-')?;
     let hex = |digits| usize::from_str_radix(digits, 16).ok();
@@ -100,13 +106,8 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn this_programs_code_is_found_and_runs_on() {
-        let here = collect as *const () as usize;
-        let is_found = || {
-            let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-            maps.lines().any(|line| code_around(here, line).is_some())
-        };
-        assert!(is_found());
-        let_go_of_code();
-        assert!(is_found());
+        let before = code();
+        let_go_of(before.as_ref().expect("it is code of a file"));
+        assert_eq!(code(), before);
     }
 }

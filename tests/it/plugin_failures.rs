@@ -22,6 +22,13 @@ fn slow_text() -> Value {
     json!({"text": format!("{}y", "x".repeat(40_000))})
 }
 
+/// A trigger that is slow to decide about such a text.
+fn slow_trigger() -> Value {
+    let leaf =
+        json!({"property": "text", "type": "string", "operator": "matches", "value": SLOW_PATTERN});
+    json!({"kind": "event", "eventName": "purchase", "filters": {"all": [leaf]}})
+}
+
 async fn letters(app: &TestApp) -> Vec<Value> {
     let page = app
         .get(&app.path("/dead-letters"), &app.viewer())
@@ -40,10 +47,7 @@ async fn restart_with(app: &mut TestApp, deadline_ms: u64) -> u64 {
 }
 
 async fn an_event_that_the_trigger_fails_on_is_kept_and_can_be_replayed(app: &mut TestApp) {
-    let leaf =
-        json!({"property": "text", "type": "string", "operator": "matches", "value": SLOW_PATTERN});
-    let trigger = json!({"kind": "event", "eventName": "purchase", "filters": {"all": [leaf]}});
-    let survey = app.survey(&trigger).await;
+    let survey = app.survey(&slow_trigger()).await;
     let ada = app.session("ada").await;
     let patience = restart_with(app, IMPATIENCE_MS).await;
     let event = app.event(&ada, "purchase", &slow_text());
@@ -98,11 +102,8 @@ async fn break_validation(app: &mut TestApp) -> Value {
 
 /// The event itself is none of its past, and a campaign that does not run decides about nothing.
 async fn a_letter_is_decided_about_as_of_its_event_and_waits_for_its_campaign(app: &mut TestApp) {
-    let leaf =
-        json!({"property": "text", "type": "string", "operator": "matches", "value": SLOW_PATTERN});
-    let trigger = json!({
-        "kind": "event", "eventName": "purchase", "filters": {"all": [leaf]}, "occurrence": {"mode": "first"},
-    });
+    let mut trigger = slow_trigger();
+    trigger["occurrence"] = json!({"mode": "first"});
     let survey = app.survey(&trigger).await;
     let ada = app.session("ada").await;
     let patience = restart_with(app, IMPATIENCE_MS).await;
@@ -133,10 +134,7 @@ async fn a_letter_is_decided_about_as_of_its_event_and_waits_for_its_campaign(ap
 
 /// Whichever is first: no letter goes without its event being decided about.
 async fn a_letter_whose_campaign_is_paused_amid_its_replay_waits(app: &mut TestApp) {
-    let leaf =
-        json!({"property": "text", "type": "string", "operator": "matches", "value": SLOW_PATTERN});
-    let trigger = json!({"kind": "event", "eventName": "purchase", "filters": {"all": [leaf]}});
-    let survey = app.survey(&trigger).await;
+    let survey = app.survey(&slow_trigger()).await;
     let mut people = Vec::new();
     for number in 0..8 {
         people.push(app.session(&format!("person-{number}")).await);

@@ -113,10 +113,9 @@ async fn survives_a_kill(backend: Backend) {
     let app = TestApp::open(site!(), config).await.unwrap();
     app.advance(86_400);
     app.until("a delivery waits", async || {
-        let waiting: Vec<(i64,)> = app
-            .rows("SELECT attempts FROM deliveries WHERE due_at IS NOT NULL OR node IS NOT NULL")
-            .await;
-        waiting.is_empty()
+        app.count("deliveries WHERE due_at IS NOT NULL OR node IS NOT NULL")
+            .await
+            == 0
     })
     .await;
     let path = app.path(&format!("/push/deliveries/{in_doubt}"));

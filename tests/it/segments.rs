@@ -408,7 +408,7 @@ async fn members_and_sizes_are_known(app: &mut TestApp) {
         .map(|day| text(day, "at"))
         .collect();
     let of_today: std::collections::BTreeSet<&str> = again.iter().map(|at| &at[..10]).collect();
-    assert_eq!(of_today.len(), again.len(), "{again:?}");
+    assert_eq!((of_today.len(), sizes.len()), (again.len(), 2), "{again:?}");
     assert_eq!(history.as_array().unwrap().last().unwrap()["size"], 2);
 }
 

@@ -309,14 +309,18 @@ pub async fn update<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(
 
 /// Has a campaign checked anew where a plugin that it names was removed since. One that was stopped can stay so without.
 async fn require_plugins<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(), Error> {
-    let content = &campaign.content;
-    if !matches!(content.status(), Status::Draft | Status::Active) {
+    if !matches!(campaign.content.status(), Status::Draft | Status::Active) {
         return Ok(());
     }
+    let named = named_plugins(&campaign.content);
+    Ok(plugins::require(tx, campaign.app_id, &named).await?)
+}
+
+/// The plugins that a campaign names: for its trigger, and for what stands in its texts.
+pub fn named_plugins<C: Content>(content: &C) -> BTreeSet<&str> {
     let trigger = content.terms().named_plugin();
     let texts = content.personalizations().into_iter().flatten();
-    let named = texts.filter_map(named_plugin).chain(trigger).collect();
-    Ok(plugins::require(tx, campaign.app_id, &named).await?)
+    texts.filter_map(named_plugin).chain(trigger).collect()
 }
 
 /// Whether a campaign that runs waits already for the changes that this one waits for.

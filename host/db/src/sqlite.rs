@@ -23,8 +23,8 @@ pub(crate) struct Batch {
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub rows: Vec<SqliteRow>,
-    /// How many rows each statement has changed. One that changes none by its kind has the number of the one before.
-    pub changed: Vec<u64>,
+    /// How many rows the last statement has changed. If it changes none by its kind, it has the number of the one before.
+    pub changed: u64,
 }
 
 impl Batch {
@@ -64,10 +64,14 @@ pub(crate) async fn run(
     let query = sqlx::query_with(AssertSqlSafe(text), arguments);
     let mut results = connection.fetch_many(query);
     let mut outcome = Outcome::default();
+    let mut left = statements;
     // After the last statement the stream would have to be waited for once more, for its end.
-    while outcome.changed.len() < statements {
+    while left > 0 {
         match results.try_next().await.map_err(Error::from)? {
-            Some(Either::Left(done)) => outcome.changed.push(done.rows_affected()),
+            Some(Either::Left(done)) => {
+                outcome.changed = done.rows_affected();
+                left -= 1;
+            }
             Some(Either::Right(row)) => {
                 outcome.rows.push(row);
                 if matches!(wanted, Wanted::First) {

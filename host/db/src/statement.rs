@@ -263,7 +263,7 @@ impl<'t> Statement<'t> {
             match (tx.connection().await?, arguments) {
                 (Connection::Sqlite(sqlite), Arguments::Sqlite(arguments)) => {
                     let outcome = sqlite.run(text, arguments, Wanted::All).await?;
-                    Ok(outcome.changed.last().copied().unwrap_or_default())
+                    Ok(outcome.changed)
                 }
                 (Connection::Postgres(lease), Arguments::Postgres(arguments)) => {
                     let (deadline, prepares) = (lease.deadline(), lease.prepares());

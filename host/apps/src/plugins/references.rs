@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use nudge_campaigns::lifecycle::Content;
-use nudge_campaigns::push::{self, personalization};
+use nudge_campaigns::lifecycle::{Content, named_plugins};
+use nudge_campaigns::push;
 use nudge_campaigns::{definitions, in_app, store as campaigns, surveys};
 use nudge_db::Tx;
 use nudge_plugin_runtime::catalogue::SERVER;
@@ -70,11 +70,7 @@ impl Plugin<'_> {
     ) -> nudge_db::Result<Option<String>> {
         let campaigns = campaigns::with_text::<C>(tx, self.scope(), &self.text()).await?;
         let campaign = campaigns.iter().find(|campaign| {
-            let content = &campaign.content;
-            let mut variants = content.personalizations().into_iter().flatten();
-            self.is_theirs(campaign.app_id)
-                && (content.terms().named_plugin() == Some(self.name)
-                    || variants.any(|it| personalization::named_plugin(it) == Some(self.name)))
+            self.is_theirs(campaign.app_id) && named_plugins(&campaign.content).contains(self.name)
         });
         Ok(campaign.map(|campaign| {
             let of_app = self.of_app(campaign.app_id);
