@@ -21,7 +21,6 @@ async fn queue(app: &TestApp, campaign: &str, whom: &Session) {
     let now = app.clock.now();
     let new = |_| NewDelivery {
         id: app.id(),
-        app_id: app.access.app_id,
         campaign_id: id(text(&campaign, "id")),
         campaign_version: campaign["version"].as_i64().unwrap(),
         variant_id: id(text(&campaign["variants"][0], "id")),

@@ -196,11 +196,12 @@ fn lay_out(
             continue;
         };
         for stored in &work.events {
-            let (timer, firing_id) = match &work.source {
+            let (timer, occasion) = match &work.source {
                 Source::Timer(timer) => (Some(timer), None),
-                Source::Occasion(due) => (None, due.firing_id),
+                Source::Occasion(due) => (None, Some(due)),
                 Source::Request(_) | Source::Letter { .. } => (None, None),
             };
+            let firing_id = occasion.and_then(|due| due.firing_id);
             let fires = matches!(work.source, Source::Letter { fires: true, .. });
             for part in parts(app, &work.source, stored, subject) {
                 let item = layout.items.len();
@@ -219,6 +220,7 @@ fn lay_out(
                     begins: part.begins,
                     timer: timer.cloned(),
                     alias: work.alias,
+                    occasion_id: occasion.map(|due| due.id),
                     firing_id,
                     replays: work.replays(),
                 });

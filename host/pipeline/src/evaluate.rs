@@ -44,6 +44,8 @@ pub(super) struct Item {
     pub timer: Option<DueTimer>,
     /// The alias that it came under.
     pub alias: i64,
+    /// The occasion, if it is one.
+    pub occasion_id: Option<Uuid>,
     /// The firing that waited for this, if it is one; no plugin is asked about it again.
     pub firing_id: Option<Uuid>,
     /// Whether it is of a dead letter that is replayed: it is decided about as of its own time.

@@ -42,9 +42,7 @@ impl Effects {
             let Some(subject) = self.subjects.get_mut(item.subject) else {
                 continue;
             };
-            let id = item
-                .firing_id
-                .unwrap_or_else(|| firing_id(running, subject, item));
+            let id = firing_id(running, subject, item);
             if !seen.insert(id) {
                 // As the beginning of a session, and as the event that it is besides.
                 continue;
@@ -98,7 +96,7 @@ impl Effects {
         };
         match &running.act {
             CampaignAction::Present(_) => {
-                subject.instruction_count += 1;
+                subject.count_instruction();
                 let instruction = instruction(app, running, subject, item, (id, now));
                 self.instructions.push((place.1, instruction));
             }
@@ -107,7 +105,7 @@ impl Effects {
                     variant_id,
                     content,
                 }) => {
-                    subject.instruction_count += 1;
+                    subject.count_instruction();
                     let instruction = instruction(app, running, subject, item, (id, now));
                     let lifetime = showing.lifetime.unwrap_or(instructions::LIFETIME);
                     let instruction = Instruction {
@@ -138,7 +136,7 @@ impl Effects {
                 if let Some(variant) = sending.variants.of(subject.id) {
                     let ids = (id, variant.id);
                     self.deliveries
-                        .push(delivery(app.id, running, subject.id, item, ids));
+                        .push(delivery(running, subject.id, item, ids));
                 }
             }
         }
@@ -174,7 +172,6 @@ fn can_be_used_up(decisions: &Decisions, campaign: usize, item: &Item) -> bool {
 
 /// A delivery that a firing brings about. `made`: its id, and that of the variant.
 fn delivery(
-    app_id: Uuid,
     running: &ActiveCampaign,
     subject_id: Uuid,
     item: &Item,
@@ -183,7 +180,6 @@ fn delivery(
     let stored = &item.stored;
     NewDelivery {
         id: made.0,
-        app_id,
         campaign_id: running.id,
         campaign_version: running.version,
         variant_id: made.1,
@@ -234,8 +230,12 @@ fn instruction(
     }
 }
 
-/// The id of what a firing brings about: the same firing never has two.
-pub(super) fn firing_id(running: &ActiveCampaign, subject: &Subject, item: &Item) -> Uuid {
+/// The id of what a firing brings about: the same firing never has two. That of an occasion has the occasion's id. Those of a
+/// run ascend by it, where ids of one instant would be in no order: a database enters them one behind the other.
+fn firing_id(running: &ActiveCampaign, subject: &Subject, item: &Item) -> Uuid {
+    if let Some(id) = item.firing_id.or(item.occasion_id) {
+        return id;
+    }
     let key = item.timer.as_ref().map_or("", |timer| timer.key.as_str());
     let firing = secrets::hash(&[
         running.id.as_bytes(),

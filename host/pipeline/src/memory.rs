@@ -102,6 +102,7 @@ impl Memory {
         let mut generations = self.0.lock();
         for mut subject in written {
             subject.version += 1;
+            subject.has_changed = false;
             let states = states.remove(&subject.id).unwrap_or_default();
             generations.put(app_id, Remembered::new(subject, states));
         }

@@ -40,6 +40,9 @@ pub(super) struct Subject {
     pub session_ids: Option<String>,
     pub instruction_count: i64,
     pub last_seq: i64,
+    /// Whether anything of it is other than it was read.
+    #[sqlx(default)]
+    pub has_changed: bool,
 }
 
 /// The subjects of a batch.
@@ -158,6 +161,7 @@ impl Subject {
 
     /// Takes an event in; answers the session that it belongs to.
     pub(super) fn take(&mut self, stored: &Stored) -> Session {
+        self.has_changed = true;
         self.last_seq = self.last_seq.max(stored.seq);
         if *stored.event.name == *PROPERTY_CHANGED {
             // The server's own note: the person did nothing.
@@ -191,6 +195,12 @@ impl Subject {
             self.country = country;
         }
         session
+    }
+
+    /// Counts an instruction in.
+    pub(super) fn count_instruction(&mut self) {
+        self.has_changed = true;
+        self.instruction_count += 1;
     }
 
     /// The subject with what events have told of where it is now: an event says from which app and place it comes,
@@ -237,6 +247,7 @@ impl Subject {
             session_active_at: None,
             session_ids: None,
             instruction_count: 0,
+            has_changed: false,
             last_seq: 0,
         }
     }

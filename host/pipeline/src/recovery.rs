@@ -331,9 +331,16 @@ impl Recovery {
         claimed: Vec<ClaimedOccasion>,
     ) -> nudge_db::Result<()> {
         let events = events(tx, claimed.iter().map(|occasion| occasion.event_seq)).await?;
+        // Those of a run have one event in common.
+        let mut own: HashMap<(Uuid, Timestamp), Stored> = HashMap::new();
         for occasion in claimed {
+            let campaign_id = occasion.campaign_id;
             let stored = match scheduled_work::instant_of(occasion.event_seq) {
-                Some(at) => Some(scheduled_work::event(occasion.campaign_id, at)),
+                Some(at) => {
+                    let event = || scheduled_work::event(campaign_id, at);
+                    let stored = own.entry((campaign_id, at)).or_insert_with(event);
+                    Some(stored.clone())
+                }
                 None => events
                     .get(&occasion.event_seq)
                     .map(|(_, _, stored)| stored.clone()),

@@ -220,47 +220,70 @@ pub(super) async fn update_subjects(
     // One order for all processes, so that they do not deadlock.
     let mut sorted: Vec<&Subject> = subjects.iter().collect();
     sorted.sort_unstable_by_key(|subject| subject.id);
+    let write_all = subjects.iter().any(|subject| subject.has_changed);
     for chunk in sorted.chunks(Rows::MOST) {
-        let rows = Rows::new()
-            .uuids(chunk.iter().map(|subject| subject.id))
-            // In the list, so that no planner walks through all people of the app instead.
-            .uuids(chunk.iter().map(|_| app_id))
-            .integers(chunk.iter().map(|subject| subject.version))
-            .timestamps(chunk.iter().map(|subject| subject.first_seen_at))
-            .timestamps(chunk.iter().map(|subject| subject.last_seen_at))
-            .integers(chunk.iter().map(|subject| subject.event_count))
-            .texts(chunk.iter().map(|subject| subject.country.clone()))
-            .texts(chunk.iter().map(|subject| subject.platform.clone()))
-            .texts(chunk.iter().map(|subject| subject.app_version.clone()))
-            .texts(chunk.iter().map(|subject| subject.locale.clone()))
-            .texts(chunk.iter().map(|subject| subject.timezone.clone()))
-            .integers(chunk.iter().map(|subject| subject.session_number))
-            .timestamps(chunk.iter().map(|subject| subject.session_active_at))
-            .texts(chunk.iter().map(|subject| subject.session_ids.clone()))
-            .integers(chunk.iter().map(|subject| subject.instruction_count))
-            .integers(chunk.iter().map(|subject| subject.last_seq));
-        let done = tx
-            .change_rows(
-                "v(id, app_id, version, first_seen_at, last_seen_at, event_count, country, platform, app_version, locale,
-                   timezone, session_number, session_active_at, session_ids, instruction_count, last_seq)",
-                rows,
-            )
-            .push(
-                " UPDATE subjects SET version = subjects.version + 1, first_seen_at = v.first_seen_at,
-                         last_seen_at = v.last_seen_at, event_count = v.event_count, country = v.country,
-                         platform = v.platform, app_version = v.app_version, locale = v.locale,
-                         timezone = v.timezone, session_number = v.session_number,
-                         session_active_at = v.session_active_at, session_ids = v.session_ids,
-                         instruction_count = v.instruction_count, last_seq = v.last_seq
-                  FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND subjects.app_id = v.app_id",
-            )
-            .change(Some(chunk.len() as u64))
-            .await?;
-        if !done {
+        let written = if write_all {
+            write_subjects(tx, app_id, chunk).await?
+        } else {
+            count_versions_up(tx, app_id, chunk).await?
+        };
+        if !written {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Notes that something followed for subjects of which nothing has changed, as from a run. False: one has since it was read.
+async fn count_versions_up(tx: &mut Tx, app_id: Uuid, subjects: &[&Subject]) -> Result<bool> {
+    let rows = Rows::new()
+        .uuids(subjects.iter().map(|subject| subject.id))
+        .uuids(subjects.iter().map(|_| app_id))
+        .integers(subjects.iter().map(|subject| subject.version));
+    tx.change_rows("v(id, app_id, version)", rows)
+        .push(
+            " UPDATE subjects SET version = subjects.version + 1
+              FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND subjects.app_id = v.app_id",
+        )
+        .change(Some(subjects.len() as u64))
+        .await
+}
+
+async fn write_subjects(tx: &mut Tx, app_id: Uuid, subjects: &[&Subject]) -> Result<bool> {
+    let rows = Rows::new()
+        .uuids(subjects.iter().map(|subject| subject.id))
+        // In the list, so that no planner walks through all people of the app instead.
+        .uuids(subjects.iter().map(|_| app_id))
+        .integers(subjects.iter().map(|subject| subject.version))
+        .timestamps(subjects.iter().map(|subject| subject.first_seen_at))
+        .timestamps(subjects.iter().map(|subject| subject.last_seen_at))
+        .integers(subjects.iter().map(|subject| subject.event_count))
+        .texts(subjects.iter().map(|subject| subject.country.clone()))
+        .texts(subjects.iter().map(|subject| subject.platform.clone()))
+        .texts(subjects.iter().map(|subject| subject.app_version.clone()))
+        .texts(subjects.iter().map(|subject| subject.locale.clone()))
+        .texts(subjects.iter().map(|subject| subject.timezone.clone()))
+        .integers(subjects.iter().map(|subject| subject.session_number))
+        .timestamps(subjects.iter().map(|subject| subject.session_active_at))
+        .texts(subjects.iter().map(|subject| subject.session_ids.clone()))
+        .integers(subjects.iter().map(|subject| subject.instruction_count))
+        .integers(subjects.iter().map(|subject| subject.last_seq));
+    tx.change_rows(
+            "v(id, app_id, version, first_seen_at, last_seen_at, event_count, country, platform, app_version, locale,
+               timezone, session_number, session_active_at, session_ids, instruction_count, last_seq)",
+            rows,
+        )
+        .push(
+            " UPDATE subjects SET version = subjects.version + 1, first_seen_at = v.first_seen_at,
+                     last_seen_at = v.last_seen_at, event_count = v.event_count, country = v.country,
+                     platform = v.platform, app_version = v.app_version, locale = v.locale,
+                     timezone = v.timezone, session_number = v.session_number,
+                     session_active_at = v.session_active_at, session_ids = v.session_ids,
+                     instruction_count = v.instruction_count, last_seq = v.last_seq
+              FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND subjects.app_id = v.app_id",
+        )
+        .change(Some(subjects.len() as u64))
+        .await
 }
 
 /// Stores and removes plugin states.

@@ -157,10 +157,11 @@ pub struct ClaimedOccasion {
 /// alias, that arrived until the row was due. `table` is `timers` or `occasions`. What is claimed under it stays in
 /// turn: whatever is committed later was not acknowledged before that was due.
 pub fn in_turn<'t>(statement: Statement<'t>, table: &'static str) -> Statement<'t> {
-    // Values in values, not joins: no planner begins with all that waits, or with all aliases.
+    // Where nothing is, one look tells. Values in values, not joins: no planner begins with all that waits, or with all aliases.
     statement
         .push(
-            " (SELECT a.number FROM aliases a
+            " (NOT EXISTS (SELECT 1 FROM pending)
+               OR (SELECT a.number FROM aliases a
                WHERE a.subject_id = ",
         )
         .push(table)
@@ -174,7 +175,7 @@ pub fn in_turn<'t>(statement: Statement<'t>, table: &'static str) -> Statement<'
         .push_bind(SEQ_BLOCK)
         .push(" ORDER BY e.seq LIMIT 1) <= ")
         .push(table)
-        .push(".due_at LIMIT 1) IS NOT NULL LIMIT 1) IS NULL")
+        .push(".due_at LIMIT 1) IS NOT NULL LIMIT 1) IS NULL)")
 }
 
 /// Whether an occasion is due that no process has.

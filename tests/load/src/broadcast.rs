@@ -283,7 +283,6 @@ async fn bare(databases: &Databases, count: usize) -> anyhow::Result<Duration> {
     let rows: Vec<NewDelivery> = (0..count)
         .map(|_| NewDelivery {
             id: id::new(now),
-            app_id: Uuid::from_u128(7),
             campaign_id,
             campaign_version: 1,
             variant_id: campaign_id,
@@ -303,7 +302,7 @@ async fn bare(databases: &Databases, count: usize) -> anyhow::Result<Duration> {
     let started = Instant::now();
     for chunk in rows.chunks(ROWS) {
         let mut tx = db.write().await?;
-        insert(&mut tx, chunk, now).await?;
+        insert(&mut tx, Uuid::from_u128(7), chunk, now).await?;
         tx.commit().await?;
     }
     let time = started.elapsed();

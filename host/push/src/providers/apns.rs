@@ -154,7 +154,7 @@ impl Apns {
             };
             request = request.header("apns-expiration", until);
         }
-        let body = payload::apns(message).to_string();
+        let body = http::json(&payload::apns(message))?;
         http::hand_over(request.header("content-type", "application/json"), body).await
     }
 }

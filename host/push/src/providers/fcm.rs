@@ -3,17 +3,19 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use bytes::Bytes;
 use nudge_campaigns::push::message::Message;
 use nudge_db::Timestamp;
 use nudge_platform::config;
 use nudge_platform::outbound::{self, Lookups};
 use reqwest::{Client, StatusCode, Url};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::http::{self, Answer};
 use super::jws::{SigningKey, Unusable};
+use super::payload::ForGoogle;
 use super::{PushOutcome, payload};
 use crate::credentials::Google;
 
@@ -55,6 +57,12 @@ struct Tokens {
 struct AccessToken {
     text: String,
     until: Timestamp,
+}
+
+/// The body of a request.
+#[derive(Serialize)]
+struct Request<'m> {
+    message: ForGoogle<'m>,
 }
 
 #[derive(Deserialize)]
@@ -142,9 +150,12 @@ impl Fcm {
         message: &Message,
         now: Timestamp,
     ) -> Result<PushOutcome, Unusable> {
-        let mut body = payload::fcm(message);
-        body.insert("token".to_owned(), registration_token.into());
-        let body = json!({"message": body}).to_string();
+        let mut payload = payload::fcm(message);
+        payload.token = Some(registration_token);
+        let body = match http::json(&Request { message: payload }) {
+            Ok(body) => body,
+            Err(outcome) => return Ok(outcome),
+        };
         let mut refused = None;
         loop {
             let token = match self.token(account, refused.as_deref(), now).await {
@@ -169,7 +180,7 @@ impl Fcm {
         &self,
         account: &Account,
         token: &str,
-        body: String,
+        body: Bytes,
     ) -> Result<Answer, PushOutcome> {
         let base = self.messages.as_str().trim_end_matches('/');
         let project = &account.identity.project_id;

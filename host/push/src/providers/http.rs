@@ -10,6 +10,7 @@ use nudge_platform::config;
 use nudge_platform::outbound::{Guard, Lookups, guard, lookups};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Certificate, Client, ClientBuilder, RequestBuilder, Response, StatusCode, redirect};
+use serde::Serialize;
 
 use super::PushOutcome;
 use super::hand_over::Begun;
@@ -91,6 +92,14 @@ pub(super) struct Answer {
 pub(super) async fn ask(request: RequestBuilder) -> Result<Answer, PushOutcome> {
     let response = request.send().await.map_err(|error| failed(&error))?;
     answer(response).await
+}
+
+/// A body of JSON.
+pub(super) fn json(body: &impl Serialize) -> Result<Bytes, PushOutcome> {
+    let written = serde_json::to_vec(body).map(Bytes::from);
+    written.map_err(|_| PushOutcome::Rejected {
+        reason: "payload_unwritable".to_owned(),
+    })
 }
 
 /// Hands a message over. Without an answer it is to be tried again only if the message can't have arrived.

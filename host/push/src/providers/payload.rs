@@ -1,10 +1,14 @@
 //! What providers are given to deliver: a pure function of the message, so that retries send the same bytes.
 
+use std::io::{self, Write};
+
 use nudge_campaigns::push::message::Message;
 use nudge_campaigns::push::options::Priority;
 use nudge_platform::secrets;
 use nudge_records::deliveries::provider::Provider;
-use serde_json::{Map, Value, json};
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 use uuid::Uuid;
 
 /// The largest payload (contract 9), in bytes.
@@ -19,81 +23,207 @@ const MOST_COLLAPSE_ID: usize = 64;
 /// token, a browser's payload once it is encrypted.
 pub fn payload_bytes(provider: Provider, message: &Message) -> usize {
     match provider {
-        Provider::Apns => apns(message).to_string().len(),
-        Provider::Fcm => Value::Object(fcm(message)).to_string().len(),
-        Provider::Webpush => web(message).to_string().len() + WEBPUSH_OVERHEAD,
+        Provider::Apns => length(&apns(message)),
+        Provider::Fcm => length(&fcm(message)),
+        Provider::Webpush => length(&web(message)).saturating_add(WEBPUSH_OVERHEAD),
+    }
+}
+
+/// How many bytes of JSON a value takes. What can't be written fits nowhere.
+fn length(value: &impl Serialize) -> usize {
+    let mut counter = Counter(0);
+    serde_json::to_writer(&mut counter, value).map_or(usize::MAX, |()| counter.0)
+}
+
+/// Counts what is written.
+struct Counter(usize);
+
+impl Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
 /// What the SDK reads.
-fn for_sdk(message: &Message) -> Value {
-    let mut nudge = json!({
-        "deliveryId": message.delivery_id,
-        "openAction": message.open_action,
-    });
-    set(&mut nudge, "test", message.test.then_some(true));
-    set(&mut nudge, "imageUrl", message.options.image_url.as_deref());
-    nudge
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ForSdk<'m> {
+    delivery_id: Uuid,
+    open_action: &'m Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_url: Option<&'m str>,
+}
+
+impl<'m> ForSdk<'m> {
+    fn of(message: &'m Message) -> Self {
+        Self {
+            delivery_id: message.delivery_id,
+            open_action: &message.open_action,
+            test: message.test.then_some(true),
+            image_url: message.options.image_url.as_deref(),
+        }
+    }
+}
+
+/// A value as a text of JSON.
+fn as_text<S: Serializer>(value: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
+    let text = serde_json::to_string(value).map_err(S::Error::custom)?;
+    serializer.serialize_str(&text)
 }
 
 /// The body of a request to APNs.
-pub(super) fn apns(message: &Message) -> Value {
-    let options = &message.options;
-    let mut aps = json!({"alert": {"title": message.title, "body": message.body}});
-    set(&mut aps, "sound", options.sound.as_deref());
-    set(&mut aps, "badge", options.badge);
-    // Lets the app's extension fetch the image before the message is shown.
-    set(
-        &mut aps,
-        "mutable-content",
-        options.image_url.as_ref().map(|_| 1),
-    );
-    json!({"aps": aps, "nudge": for_sdk(message)})
+#[derive(Serialize)]
+pub(super) struct ForApple<'m> {
+    aps: Aps<'m>,
+    nudge: ForSdk<'m>,
 }
 
-/// FCM's `message`, but for its `token`.
-pub(super) fn fcm(message: &Message) -> Map<String, Value> {
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Aps<'m> {
+    alert: Alert<'m>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sound: Option<&'m str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    badge: Option<u32>,
+    /// Lets the app's extension fetch the image before the message is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mutable_content: Option<u8>,
+}
+
+#[derive(Serialize)]
+struct Alert<'m> {
+    title: &'m str,
+    body: &'m str,
+}
+
+/// What APNs is given.
+pub(super) fn apns(message: &Message) -> ForApple<'_> {
     let options = &message.options;
-    let mut notification = json!({"title": message.title, "body": message.body});
-    set(&mut notification, "image", options.image_url.as_deref());
-    // A message that comes twice is shown once.
-    let mut shown = json!({"tag": collapse_key(message)});
-    set(&mut shown, "sound", options.sound.as_deref());
-    set(&mut shown, "notification_count", options.badge);
-    let priority = match options.priority.unwrap_or_default() {
-        Priority::High => "HIGH",
-        Priority::Normal => "NORMAL",
-    };
-    let mut android = json!({"priority": priority, "notification": shown});
-    set(
-        &mut android,
-        "collapse_key",
-        options.collapse_key.as_deref(),
-    );
-    let ttl = options.ttl_seconds.map(|seconds| format!("{seconds}s"));
-    set(&mut android, "ttl", ttl);
-    let mut whole = Map::new();
-    whole.insert("notification".to_owned(), notification);
-    // FCM's data has texts for values.
-    let data = json!({"nudge": for_sdk(message).to_string()});
-    whole.insert("data".to_owned(), data);
-    whole.insert("android".to_owned(), android);
-    whole
+    ForApple {
+        aps: Aps {
+            alert: Alert {
+                title: &message.title,
+                body: &message.body,
+            },
+            sound: options.sound.as_deref(),
+            badge: options.badge,
+            mutable_content: options.image_url.as_ref().map(|_| 1),
+        },
+        nudge: ForSdk::of(message),
+    }
+}
+
+/// FCM's `message`.
+#[derive(Serialize)]
+pub(super) struct ForGoogle<'m> {
+    notification: Notification<'m>,
+    data: Data<'m>,
+    android: Android<'m>,
+    /// The device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<&'m str>,
+}
+
+#[derive(Serialize)]
+struct Notification<'m> {
+    title: &'m str,
+    body: &'m str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<&'m str>,
+}
+
+/// FCM's data has texts for values.
+#[derive(Serialize)]
+struct Data<'m> {
+    #[serde(serialize_with = "as_text")]
+    nudge: ForSdk<'m>,
+}
+
+#[derive(Serialize)]
+struct Android<'m> {
+    priority: &'static str,
+    notification: Shown<'m>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collapse_key: Option<&'m str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<String>,
+}
+
+/// How Android shows it.
+#[derive(Serialize)]
+struct Shown<'m> {
+    /// A message that comes twice is shown once.
+    tag: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sound: Option<&'m str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notification_count: Option<u32>,
+}
+
+/// What FCM is given, but for the `token`.
+pub(super) fn fcm(message: &Message) -> ForGoogle<'_> {
+    let options = &message.options;
+    ForGoogle {
+        notification: Notification {
+            title: &message.title,
+            body: &message.body,
+            image: options.image_url.as_deref(),
+        },
+        data: Data {
+            nudge: ForSdk::of(message),
+        },
+        android: Android {
+            priority: match options.priority.unwrap_or_default() {
+                Priority::High => "HIGH",
+                Priority::Normal => "NORMAL",
+            },
+            notification: Shown {
+                tag: collapse_key(message),
+                sound: options.sound.as_deref(),
+                notification_count: options.badge,
+            },
+            collapse_key: options.collapse_key.as_deref(),
+            ttl: options.ttl_seconds.map(|seconds| format!("{seconds}s")),
+        },
+        token: None,
+    }
 }
 
 /// What a browser's service worker is given.
-pub(super) fn web(message: &Message) -> Value {
+#[derive(Serialize)]
+pub(super) struct ForBrowser<'m> {
+    title: &'m str,
+    body: &'m str,
+    tag: String,
+    nudge: ForSdk<'m>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<&'m str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    badge: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sound: Option<&'m str>,
+}
+
+/// What a browser is given, before it is encrypted.
+pub(super) fn web(message: &Message) -> ForBrowser<'_> {
     let options = &message.options;
-    let mut shown = json!({
-        "title": message.title,
-        "body": message.body,
-        "tag": collapse_key(message),
-        "nudge": for_sdk(message),
-    });
-    set(&mut shown, "image", options.image_url.as_deref());
-    set(&mut shown, "badge", options.badge);
-    set(&mut shown, "sound", options.sound.as_deref());
-    shown
+    ForBrowser {
+        title: &message.title,
+        body: &message.body,
+        tag: collapse_key(message),
+        nudge: ForSdk::of(message),
+        image: options.image_url.as_deref(),
+        badge: options.badge,
+        sound: options.sound.as_deref(),
+    }
 }
 
 /// What a later message takes the place of. A delivery that is sent twice takes its own.
@@ -131,18 +261,17 @@ fn digest(text: &str) -> String {
     base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(secrets::hash(&[text.as_bytes()]))
 }
 
-fn set(object: &mut Value, key: &str, value: Option<impl Into<Value>>) {
-    if let (Some(object), Some(value)) = (object.as_object_mut(), value) {
-        object.insert(key.to_owned(), value.into());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use nudge_db::Timestamp;
+    use serde_json::json;
 
     use super::*;
     use nudge_campaigns::push::options::Options;
+
+    fn value(payload: impl Serialize) -> Value {
+        serde_json::to_value(payload).unwrap()
+    }
 
     fn message(options: Options) -> Message {
         Message {
@@ -170,13 +299,13 @@ mod tests {
     #[test]
     fn each_provider_gets_what_it_calls_things() {
         let message = message(everything());
-        let apns = apns(&message);
+        let apns = value(apns(&message));
         assert_eq!(
             apns["aps"],
             json!({"alert": {"title": "Hello", "body": "There"}, "sound": "default", "badge": 3, "mutable-content": 1})
         );
         assert_eq!(apns["nudge"]["openAction"]["url"], "https://shop.example");
-        let fcm = Value::Object(fcm(&message));
+        let fcm = value(fcm(&message));
         assert_eq!(
             fcm["android"],
             json!({"priority": "NORMAL", "collapse_key": "cart", "ttl": "60s",
@@ -185,14 +314,14 @@ mod tests {
         assert_eq!(fcm["notification"]["image"], "https://shop.example/a.png");
         let data: Value = serde_json::from_str(fcm["data"]["nudge"].as_str().unwrap()).unwrap();
         assert_eq!(data, apns["nudge"]);
-        assert_eq!(web(&message)["nudge"], apns["nudge"]);
+        assert_eq!(value(web(&message))["nudge"], apns["nudge"]);
         assert!(apns["nudge"].get("test").is_none());
     }
 
     #[test]
     fn what_is_sent_twice_is_the_same() {
         let once = message(Options::default());
-        assert_eq!(apns(&once).to_string(), apns(&once.clone()).to_string());
+        assert_eq!(value(apns(&once)), value(apns(&once.clone())));
         assert_eq!(collapse_id(&once), once.delivery_id.to_string());
         assert_eq!(apns_id(&once, "a"), apns_id(&once, "a"));
         assert_ne!(apns_id(&once, "a"), apns_id(&once, "b"));
@@ -222,6 +351,13 @@ mod tests {
                 ..message.clone()
             };
             assert_eq!(payload_bytes(provider, &longer), before + 2);
+        }
+        for (provider, payload) in [
+            (Provider::Apns, value(apns(&message))),
+            (Provider::Fcm, value(fcm(&message))),
+        ] {
+            let bytes = payload.to_string().len();
+            assert_eq!(payload_bytes(provider, &message), bytes);
         }
     }
 }

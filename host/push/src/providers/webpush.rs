@@ -74,8 +74,11 @@ impl Webpush {
         let Ok(url) = self.guard.check(&subscription.endpoint) else {
             return Ok(rejected("endpoint_not_allowed"));
         };
-        let plain = payload::web(message).to_string();
-        let Ok(body) = encryption::encrypt(subscription, plain.as_bytes()) else {
+        let plain = match http::json(&payload::web(message)) {
+            Ok(plain) => plain,
+            Err(outcome) => return Ok(outcome),
+        };
+        let Ok(body) = encryption::encrypt(subscription, &plain) else {
             return Ok(rejected("invalid_subscription"));
         };
         let origin = url.origin().ascii_serialization();

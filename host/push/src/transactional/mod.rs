@@ -252,7 +252,6 @@ fn delivery(
     let data = || Value::Object(order.data.clone()).to_string();
     NewDelivery {
         id: nudge_platform::id::new(now),
-        app_id: campaign.app_id,
         campaign_id: campaign.id,
         campaign_version: campaign.version,
         variant_id: variant_id.unwrap_or_default(),

@@ -116,7 +116,6 @@ async fn send(
         rendered(services, app, (&sending, variant), &person, devices).await?;
     let mut new = NewDelivery {
         id: nudge_platform::id::new(now),
-        app_id: app.id,
         campaign_id: id,
         campaign_version: version,
         variant_id: variant.id,
@@ -223,15 +222,15 @@ fn outcome<M>(
 
 /// Queues a test, with its entry in the audit log.
 async fn queue(services: &Services, scope: &Scope, new: &mut NewDelivery) -> Result<(), ApiError> {
-    let now = services.clock.now();
+    let (app_id, now) = (scope.app.id, services.clock.now());
     let mut tx = services.db.write().await?;
-    let locked = subjects::store::locked(&mut tx, new.app_id, new.subject_id).await?;
+    let locked = subjects::store::locked(&mut tx, app_id, new.subject_id).await?;
     if locked.is_none_or(|person| person.suppressed) {
         return Err(ApiError::new(Code::SubjectNotFound));
     }
     let in_hand = services.pipeline.deliveries();
-    let reserved = in_hand.reserve(new.app_id, std::slice::from_mut(new), now);
-    let made = deliveries::queue(&mut tx, new.app_id, std::slice::from_ref(new), now).await?;
+    let reserved = in_hand.reserve(app_id, std::slice::from_mut(new), now);
+    let made = deliveries::queue(&mut tx, app_id, std::slice::from_ref(new), now).await?;
     let reason = new.reason.clone().map(|reason| ("reason", reason));
     let change = Change {
         delivery_id: new.id,

@@ -172,8 +172,6 @@ pub enum DeviceState {
 pub struct NewDelivery {
     /// Its id.
     pub id: Uuid,
-    /// The app.
-    pub app_id: Uuid,
     /// The campaign.
     pub campaign_id: Uuid,
     /// The campaign's version.
@@ -239,7 +237,7 @@ pub async fn queue(
     if deliveries.is_empty() {
         return Ok(HashSet::new());
     }
-    let inserted = store::insert(tx, deliveries, now).await?;
+    let inserted = store::insert(tx, app_id, deliveries, now).await?;
     let mut counts: BTreeMap<(Uuid, &'static str), i64> = BTreeMap::new();
     for delivery in deliveries {
         if delivery.test || !inserted.contains(&delivery.id) {

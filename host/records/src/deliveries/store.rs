@@ -117,7 +117,6 @@ fn rows(chunk: &[NewDelivery], now: Timestamp) -> Result<Rows> {
     let ended = |delivery: &NewDelivery| delivery.status != Status::Queued;
     Ok(Rows::new()
         .uuids(chunk.iter().map(|delivery| delivery.id))
-        .uuids(chunk.iter().map(|delivery| delivery.app_id))
         .uuids(chunk.iter().map(|delivery| delivery.campaign_id))
         .integers(chunk.iter().map(|delivery| delivery.campaign_version))
         .uuids(chunk.iter().map(|delivery| delivery.variant_id))
@@ -159,7 +158,6 @@ fn rows(chunk: &[NewDelivery], now: Timestamp) -> Result<Rows> {
                 .iter()
                 .map(|delivery| (!ended(delivery)).then_some(now)),
         )
-        .timestamps(chunk.iter().map(|_| now))
         .timestamps(chunk.iter().map(|delivery| ended(delivery).then_some(now))))
 }
 
@@ -167,6 +165,7 @@ fn rows(chunk: &[NewDelivery], now: Timestamp) -> Result<Rows> {
 /// new.
 pub async fn insert(
     tx: &mut Tx,
+    app_id: Uuid,
     deliveries: &[NewDelivery],
     now: Timestamp,
 ) -> Result<HashSet<Uuid>> {
@@ -175,21 +174,22 @@ pub async fn insert(
         let rows = rows(chunk, now)?;
         let rows: Vec<Uuid> = tx
             .with_rows(
-                "v(id, app_id, campaign_id, campaign_version, variant_id, subject_id, alias_number, event_seq,
-                   event_id, data, idempotency_key, test, recipients, status, reason, content, lane, node,
-                   due_at, created_at, ended_at)",
+                "v(id, campaign_id, campaign_version, variant_id, subject_id, alias_number, event_seq, event_id, data,
+                   idempotency_key, test, recipients, status, reason, content, lane, node, due_at, ended_at)",
                 rows,
             )
             .push(
-                " INSERT INTO deliveries (id, app_id, campaign_id, campaign_version, variant_id, subject_id,
-                                          alias_number, event_seq, event_id, data, idempotency_key, test,
-                                          recipients, status, reason, content, lane, node, due_at, created_at,
-                                          ended_at, attempts)
-                  SELECT v.id, v.app_id, v.campaign_id, v.campaign_version, v.variant_id, v.subject_id,
-                         v.alias_number, v.event_seq, v.event_id, v.data, v.idempotency_key, v.test, v.recipients,
-                         v.status, v.reason, v.content, v.lane, v.node, v.due_at, v.created_at, v.ended_at, 0
-                  FROM v WHERE true ON CONFLICT DO NOTHING RETURNING id",
+                " INSERT INTO deliveries (id, campaign_id, campaign_version, variant_id, subject_id, alias_number,
+                                          event_seq, event_id, data, idempotency_key, test, recipients, status,
+                                          reason, content, lane, node, due_at, ended_at, attempts, app_id, created_at)
+                  SELECT v.id, v.campaign_id, v.campaign_version, v.variant_id, v.subject_id, v.alias_number,
+                         v.event_seq, v.event_id, v.data, v.idempotency_key, v.test, v.recipients, v.status,
+                         v.reason, v.content, v.lane, v.node, v.due_at, v.ended_at, 0, ",
             )
+            .push_bind(app_id)
+            .push(", ")
+            .push_bind(now)
+            .push(" FROM v WHERE true ON CONFLICT DO NOTHING RETURNING id")
             .fetch_values()
             .await?;
         inserted.extend(rows);

@@ -353,7 +353,6 @@ mod tests {
     fn new(number: u128, lane: Urgency, status: Status) -> NewDelivery {
         NewDelivery {
             id: Uuid::from_u128(number),
-            app_id: APP,
             campaign_id: Uuid::nil(),
             campaign_version: 3,
             variant_id: Uuid::nil(),
