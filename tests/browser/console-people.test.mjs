@@ -41,6 +41,10 @@ test("events, people and why", async (t) => {
     await accessible(page, "live events");
     await wide(page);
 
+    // Characters that end a line elsewhere.
+    await send(server, "ann", [{ name: "note_taken", properties: { note: "one\u2028two\u2029three" } }]);
+    await rows.filter({ hasText: "note_taken" }).waitFor();
+
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByText("paused", { exact: true }).waitFor();
     await send(server, "ann", [{ name: "while_paused" }]);

@@ -95,6 +95,22 @@ test("surveys and segments in the console", async (t) => {
     assert.deepEqual(complaints, []);
   });
 
+  await t.test("values that have commas stay whole while others are added to them", async (t) => {
+    const filter = { property: "city", type: "string", operator: "in", value: ["Washington, DC", 'Paris "Centre"'] };
+    const { id } = await server.api("POST", "/segments", { name: "Cities", audience: { include: { all: [{ kind: "user_property", filter }] } } });
+    const { page, complaints } = await open(t, `/segments/${id}`);
+    const values = page.getByLabel("Values");
+    await holds(async () => assert.equal(await values.inputValue(), '"Washington, DC", "Paris ""Centre"""'));
+    await values.press("End");
+    await values.pressSequentially(', Rome, "Portland, ME"');
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Saved.").waitFor();
+    const { audience } = await server.api("GET", `/segments/${id}`);
+    assert.deepEqual(audience.include.all[0].filter.value, [...filter.value, "Rome", "Portland, ME"]);
+    await server.api("DELETE", `/segments/${id}`);
+    assert.deepEqual(complaints, []);
+  });
+
   await t.test("a segment that somebody else changed meanwhile shows both, as wholes", async (t) => {
     const leaf = (name) => ({ kind: "event", eventName: name, withinDays: 5 });
     const { id } = await server.api("POST", "/segments", { name: "Shared", audience: { include: { all: [leaf("a")] } } });

@@ -244,6 +244,9 @@ test("a sandboxed page, which may ask for no storage, locks or workers, sends it
   });
   assert.equal(custom(await arrived(server, "boxed_in", 10), "boxed_in").length, 10);
   assert.equal(await page.evaluate(() => nudge.push.state), "unsupported");
+  await page.evaluate(() => nudge.reset());
+  await sleep(500);
+  assert.equal(await page.evaluate(() => nudge.push.state), "unsupported", "nobody's reset makes it more");
   const errors = await page.evaluate(() => errors);
   assert.deepEqual(errors.map(({ code }) => code), ["storage_unavailable"]);
 });
@@ -306,6 +309,19 @@ test("one event that spoils its request takes no others along, nor does what som
   await page.evaluate(() => void nudge.track("was_between", {}));
   assert.equal(custom(await arrived(server, "was_between", 1), "was_between").length, 1);
   assert.ok(refused > 2);
+
+  // One that refuses a method for good: who was here is as gone as can be, and who comes is heard. Long pauses are short here.
+  gate.refuse = ({ route }) => (route == "DELETE /v1/sdk/session" ? { status: 405, text: "<html>" } : undefined);
+  await page.evaluate(() => {
+    const later = window.setTimeout;
+    window.setTimeout = (done, milliseconds) => later(done, milliseconds > 1000 ? milliseconds / 50 : milliseconds);
+    nudge.reset();
+    nudge.track("was_next", {});
+  });
+  await until("the next person's event", async () => {
+    for (const { anonymousId } of await server.users()) if (custom(await server.events(anonymousId), "was_next").length) return true;
+  });
+  assert.equal(gate.of("DELETE /v1/sdk/session").length, 10);
 });
 
 test("a reset amid a flight parts the two people's events", async (t) => {
@@ -365,6 +381,45 @@ test("a reload loses nothing and goes on with the session", async (t) => {
   for (const name of ["session_started", "app_installed", "app_opened"]) assert.equal(custom(events, name).length, 1, name);
   const clients = gate.of("POST /v1/sdk/session").map(({ text }) => JSON.parse(text).clientId);
   assert.equal(new Set(clients).size, 1);
+});
+
+test("what a page says once it is told that it goes is stored once", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const page = await open(await profile(t), shop.url, options);
+  const says = ["beforeunload", "pagehide", "visibilitychange"];
+  for (let n = 0; n < 5; n++) {
+    await page.evaluate(() => nudge.flush());
+    // As libraries do that measure a page: what they know at its end they say when it is hidden.
+    await page.evaluate(([says, n]) => {
+      for (const name of says) (name == "visibilitychange" ? document : window).addEventListener(name, () => void nudge.track(`heard_${name}`, { n }));
+    }, [says, n]);
+    await page.reload();
+    await begin(page, options);
+  }
+  const events = await arrived(server, "heard_visibilitychange", 5);
+  for (const name of says) assert.deepEqual(custom(events, `heard_${name}`).map(({ properties }) => properties.n), [0, 1, 2, 3, 4], name);
+});
+
+test("a screen's name that is cut, or has half a character, spoils no event", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  await server.survey();
+  const page = await open(await profile(t), shop.url, { ...options, autoShow: false });
+  await page.evaluate(() => nudge.flush());
+  await page.evaluate(() => {
+    nudge.screen(`${"x".repeat(119)}😀 and more`);
+    nudge.track("order_placed", { n: 0 });
+  });
+  await arrived(server, "order_placed", 1);
+  assert.deepEqual(await page.evaluate(() => errors), []);
+  // The event of such a name is odd itself; those after it are not.
+  await page.evaluate(() => {
+    nudge.screen("half \ud83d");
+    nudge.track("order_placed", { n: 1 });
+  });
+  await arrived(server, "order_placed", 2);
+  assert.equal((await page.evaluate(() => errors)).length, 1);
+  const screens = gate.of("POST /v1/sdk/ingest").filter(({ status }) => status == 200).map(({ text }) => JSON.parse(text).delivery?.screenName);
+  assert.deepEqual(screens.filter(Boolean), [`${"x".repeat(119)}😀`, "half \ufffd"]);
 });
 
 test("what a page that goes leaves in two places counts once", async (t) => {

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { createDecipheriv, createECDH, hkdfSync, randomBytes } from "node:crypto";
 import http from "node:http";
 import test from "node:test";
-import { Gate, open, profile, Server, site, until } from "./support.mjs";
+import { begin, Gate, holds, open, profile, Server, site, until } from "./support.mjs";
 
 /** A browser's side of RFC 8291, and the push service where it is reached. */
 class PushService {
@@ -142,4 +142,78 @@ test("a message is shown and clicked, and the page's own worker stays what it is
   assert.equal(await page.evaluate(() => fetch("/from-worker").then((answer) => answer.text())), "own worker, 0 messages");
   const scopes = await page.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).map(({ scope }) => new URL(scope).pathname));
   assert.deepEqual(scopes.sort(), ["/", "/nudge/"]);
+});
+
+test("a reset ends what somebody subscribed to, in whichever tab and however early", async (t) => {
+  const service = await PushService.start(t);
+  const server = await Server.start(t, { NUDGE_WEBHOOKS__ALLOW_HTTP: "true", NUDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS: "true" });
+  await server.api("POST", "/push/credentials", { platform: "web", vapid: { generate: true } });
+  // A page with trusted types has a policy for the worker's address, as the README has it.
+  const policy = "const worker = `${location.origin}/nudge/worker.js?`; trustedTypes.createPolicy('default', { createScriptURL: (url) => (url.startsWith(worker) ? url : null) });";
+  const shop = await site(t, {
+    sdk: "/sdk/nudge.js",
+    head: `<meta http-equiv="content-security-policy" content="require-trusted-types-for 'script'"><script>${policy}</script>`,
+    files: { "/nudge/worker.js": "importScripts('/sdk/worker.js');" },
+  });
+  const options = { writeKey: server.access.writeKey, baseUrl: server.base };
+  const context = await profile(t);
+  await context.grantPermissions(["notifications"], { origin: new URL(shop.url).origin });
+  // The browser's subscription is one of all tabs.
+  await context.addInitScript((subscription) => {
+    const made = { toJSON: () => subscription, unsubscribe: async () => !localStorage.removeItem("subscribed") };
+    PushManager.prototype.subscribe = async () => (localStorage.setItem("subscribed", "1"), made);
+    PushManager.prototype.getSubscription = async () => (localStorage.getItem("subscribed") ? made : null);
+  }, service.subscription());
+  const other = await open(context, shop.url, options);
+  await other.evaluate(() => nudge.flush());
+  const page = await open(context, shop.url, options);
+  /** Whether somebody is reached on the device; who that is. */
+  const reached = async () => {
+    const found = [];
+    for (const { anonymousId } of await server.users()) {
+      const { devices } = await server.api("GET", `/users/${anonymousId}`);
+      if (devices.some(({ push }) => push?.status == "active")) found.push(anonymousId);
+    }
+    return found;
+  };
+  const ways = {
+    "the tab that subscribed": () => page.evaluate(() => nudge.reset()),
+    "a tab that was open before": () => other.evaluate(() => nudge.reset()),
+    "a page that has just begun": async () => {
+      await page.reload();
+      await page.evaluate((options) => {
+        window.errors = [];
+        window.nudge = Nudge.init(options);
+        nudge.on("error", (error) => errors.push(error));
+        nudge.reset();
+      }, options);
+    },
+  };
+  for (const [where, reset] of Object.entries(ways)) {
+    assert.equal(await page.evaluate(() => nudge.push.subscribe()), "subscribed", where);
+    assert.equal((await reached()).length, 1, where);
+    await reset();
+    await holds(async () => assert.deepEqual(await reached(), [], where));
+    await holds(async () => assert.equal(await page.evaluate(() => localStorage.getItem("subscribed")), null, where));
+  }
+  await holds(async () => assert.equal(await page.evaluate(() => nudge.push.state), "unsubscribed"));
+  // Who has no token is reset without a word.
+  await page.evaluate(() => (nudge.reset(), nudge.flush()));
+  assert.deepEqual(await page.evaluate(() => errors), []);
+
+  // What a version before subscribed to is known once a page finds it.
+  await page.evaluate(() => nudge.push.subscribe());
+  await page.evaluate((key) => new Promise((done) => {
+    indexedDB.open(`nudge:${key}`).onsuccess = ({ target: { result: database } }) => {
+      const transaction = database.transaction("values", "readwrite");
+      const values = transaction.objectStore("values");
+      values.get("me").onsuccess = ({ target: { result: { push: _, ...me } } }) => void values.put(me, "me");
+      transaction.oncomplete = () => done(database.close());
+    };
+  }), options.writeKey);
+  await page.reload();
+  await begin(page, options);
+  await page.waitForFunction(() => nudge.push.state == "subscribed");
+  await page.evaluate(() => nudge.reset());
+  await holds(async () => assert.deepEqual(await reached(), []));
 });

@@ -1,7 +1,7 @@
 // Surveys from a real server: triggered by an event of the page, shown, answered, and read back.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { browser, folder, holds, open, profile, Server, site, until } from "./support.mjs";
+import { begin, browser, folder, holds, open, profile, Server, site, until } from "./support.mjs";
 import { tabTo } from "./surveys/harness.mjs";
 import { QUESTIONS, question } from "./surveys/payloads.mjs";
 import { WAYS } from "./surveys/ways.mjs";
@@ -76,6 +76,30 @@ test("what the server refuses is shown at its question", async (t) => {
   await page.keyboard.press("Enter");
   await heading(page, "Thank you");
   await holds(async () => assert.deepEqual(values(await completed()), { site: "https://shop.example/", two: 0 }));
+});
+
+test("a feedback survey that the page started goes on after a reload, beside no second button", async (t) => {
+  const flow = { questions: ["one", "two"].map(nps), branches: [], endScreens: [{ id: "end", title: "Thank you" }], backNavigation: false };
+  const { shop, options, made, attempts, completed } = await setUp(t, { mode: "on_demand", trigger: undefined, flow, settings: { presentation: "feedback_button" } });
+  const page = await open(await profile(t, folder(t)), shop.url, options);
+  const button = page.locator("nudge-ui .fab");
+  await button.waitFor();
+  await page.evaluate((id) => void nudge.startSurvey(id), made.id);
+  await heading(page, "Question one");
+  await page.locator("nudge-ui input").nth(5).check({ force: true });
+  await page.locator("nudge-ui button.primary").click();
+  await heading(page, "Question two");
+  await until("the server has the first answer", async () => (await attempts())[0]?.answers.length == 1);
+  await page.reload();
+  await begin(page, options);
+  await heading(page, "Question two");
+  await button.first().waitFor();
+  assert.equal(await button.count(), 1);
+  await page.locator("nudge-ui input").nth(6).check({ force: true });
+  await page.locator("nudge-ui button.primary").click();
+  await heading(page, "Thank you");
+  await holds(async () => assert.deepEqual(values(await completed()), { one: 5, two: 6 }));
+  assert.equal((await attempts()).length, 1);
 });
 
 test("a survey goes on after the tab was closed", async (t) => {

@@ -5,8 +5,10 @@ import test from "node:test";
 // The router reads the address when it is loaded.
 Object.assign(globalThis, { location: { hash: "#/apps/a/surveys?status=active&cursor=c" }, addEventListener: () => {} });
 const { address, ApiError, difference, send } = await import("../app/src/lib/api.js");
+const { listen } = await import("../app/src/lib/events.js");
 const { link, match, route, useTable } = await import("../app/src/lib/router.js");
 const { ago, bytes, count, shortId } = await import("../app/src/lib/format.js");
+const { joined, split } = await import("../app/src/ui/fields.js");
 const { parse } = await import("../app/src/ui/json.js");
 
 test("a change is a merge patch", () => {
@@ -36,6 +38,27 @@ test("a refusal tells its code, its fields, its request and when to come back", 
   });
   globalThis.fetch = async () => { throw new TypeError("failed"); };
   await assert.rejects(send("GET", "/v1/apps"), { code: "unreachable" });
+});
+
+test("a stream's messages are whole, whichever characters they have", async () => {
+  const text = "a\u2028b\u2029c\u0085d";
+  const message = `id: 1\nevent: event\ndata: ${JSON.stringify({ text })}\n\n`;
+  globalThis.fetch = async () => new Response(message, { headers: { "content-type": "text/event-stream" } });
+  const data = await new Promise((done) => {
+    const { close } = listen("/v1/stream", {}, { message: (_, data) => (close(), done(data)), state: (state, error) => state == "waiting" && (close(), done(error)) });
+  });
+  assert.deepEqual(data, { text });
+});
+
+test("words with commas between them are read as they were written, whatever they have", () => {
+  const all = [["Washington, DC", "Paris"], ['5" pipe', '"quoted"', '"a" b', '"'], [" a ", "", ","], ['a","b', 'x""', '",'], []];
+  for (const words of all) assert.deepEqual(split(joined(words)), words);
+  assert.equal(joined(["AT", "New York"]), "AT, New York");
+  assert.equal(joined(["Washington, DC", 'a "b"']), '"Washington, DC", "a ""b"""');
+  // What people type, whole or not.
+  assert.deepEqual(split(" AT,DE , ,New York,"), ["AT", "DE", "New York"]);
+  assert.deepEqual(split('Paris, "Washington, D'), ["Paris", "Washington, D"]);
+  assert.deepEqual(split('5" pipe, "a, b" c , "d" '), ['5" pipe', '"a', 'b" c', "d"]);
 });
 
 test("values are shown as people read them", () => {

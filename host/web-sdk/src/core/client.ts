@@ -50,6 +50,8 @@ export class Nudge implements Client {
   private me?: Me;
   private person?: Person;
   private started = false;
+  /** Whether the page goes away: what it still says may be written down no more. */
+  private gone = false;
   /** While it is looked up whether somebody consented before. What the page says waits for that. */
   private deciding?: Promise<void>;
   private ready?: Promise<void>;
@@ -114,6 +116,7 @@ export class Nudge implements Client {
       config: async () => (await this.session())?.config?.push?.vapidPublicKey,
       device: () => this.me?.device,
       request: (method, path, body) => this.request(method, path, body),
+      keep: (push) => this.draft({ kind: "push", push }),
     });
     if (this.granted) this.start();
     else this.deciding = this.consented().then((given) => this.decide(given));
@@ -137,7 +140,8 @@ export class Nudge implements Client {
   }
 
   screen(name: string): string {
-    this.screenName = String(name).slice(0, 120);
+    // Whole characters, and none that is half of one: the server reads no others.
+    this.screenName = [...String(name).replace(/\p{Cs}/gu, "\ufffd")].slice(0, 120).join("");
     return this.track("screen_viewed", { screenName: name });
   }
 
@@ -147,12 +151,9 @@ export class Nudge implements Client {
 
   reset(): void {
     this.shows.clear();
-    if (this.push.state == "subscribed" && this.me) {
-      // Messages to who was here are not for who comes.
-      this.draft({ kind: "call", method: "DELETE", path: `/v1/sdk/push-tokens/${this.me.device}`, body: {} });
-      this.push.forget();
-    }
     this.draft({ kind: "reset", id: newId() }, true);
+    // Messages to who was here are not for who comes.
+    this.push.forget();
   }
 
   consent(given: { analytics?: boolean; messaging?: boolean }): void {
@@ -249,12 +250,13 @@ export class Nudge implements Client {
       this.go();
     });
     addEventListener("pagehide", () => {
-      this.stash();
-      this.leave();
+      this.gone = true;
+      this.depart();
       this.tabs.leave();
     });
     addEventListener("pageshow", ({ persisted }) => {
       if (!persisted) return;
+      this.gone = false;
       this.tabs.join();
       this.look();
     });
@@ -345,6 +347,8 @@ export class Nudge implements Client {
   private draft(said?: Said, now = false): void {
     if (said && (this.started || this.deciding)) this.say(said);
     if (!this.started) return;
+    // Browsers tell a page that it is hidden after they told it that it goes.
+    if (this.gone) this.depart();
     this.writing ??= this.write().finally(() => (this.writing = undefined));
     if (now || this.drafts.length >= ENOUGH) void this.writing.then(() => this.go());
     else this.timer ??= setTimeout(() => void (this.writing ?? Promise.resolve()).then(() => this.go()), TOGETHER);
@@ -412,6 +416,12 @@ export class Nudge implements Client {
     if (Math.abs(now - this.active) < ACTIVE) return;
     this.active = now;
     this.draft(this.activity());
+  }
+
+  /** Leaves behind what the page has said. */
+  private depart(): void {
+    this.stash();
+    this.leave();
   }
 
   /** Sends what this tab alone knows, as it may not come back. */

@@ -6,6 +6,8 @@ export interface Around {
   config(): Promise<string | undefined>;
   device(): string | undefined;
   request(method: string, path: string, body: object): Promise<any>;
+  /** Keeps for all tabs whether the server may have a token of the browser. */
+  keep(push: boolean): void;
 }
 
 const SCOPE = "/nudge/";
@@ -35,7 +37,11 @@ export class WebPush implements Push {
     navigator.serviceWorker.addEventListener("message", ({ data }) => {
       if (data?.nudge) dispatchEvent(new CustomEvent("nudge:action", { cancelable: true, detail: data.nudge }));
     });
-    void this.find().then((registration) => this.note(registration)).catch(() => {});
+    void this.find()
+      .then((registration) => this.note(registration))
+      // Versions before kept nothing when somebody subscribed.
+      .then(() => this.state == "subscribed" && around.keep(true))
+      .catch(() => {});
   }
 
   async subscribe(): Promise<PushState> {
@@ -61,6 +67,7 @@ export class WebPush implements Push {
       await (await registration.pushManager.getSubscription())?.unsubscribe();
       return subscribe();
     });
+    this.around.keep(true);
     await this.register({ permission: "granted", subscription: subscription.toJSON() });
     return (this.state = "subscribed");
   }
@@ -72,6 +79,7 @@ export class WebPush implements Push {
       await this.around.request("DELETE", `/v1/sdk/push-tokens/${this.around.device()}`, {}).catch((refusal) => {
         if (refusal.status != 404) throw refusal;
       });
+      this.around.keep(false);
       await subscription.unsubscribe();
     }
     await this.note(registration);
@@ -80,10 +88,11 @@ export class WebPush implements Push {
 
   /** Ends the browser's subscription; the server hears of it otherwise. */
   forget(): void {
-    this.state = "unsubscribed";
     void this.find()
-      .then((registration) => registration?.pushManager.getSubscription())
-      .then((subscription) => subscription?.unsubscribe())
+      .then(async (registration) => {
+        await (await registration?.pushManager.getSubscription())?.unsubscribe();
+        await this.note(registration);
+      })
       .catch(() => {});
   }
 

@@ -123,7 +123,8 @@ export class Sender {
     if (isTemporary(answer, this.failures)) return this.temporary(answer);
     // A key or a token that does not work now says nothing of the request.
     if (answer.status == 401) return this.refused(new Refused(answer, false), key, item);
-    if (answer.status > 299) this.around.error(told(answer));
+    // What is to go and is not there is gone.
+    if (answer.status > 299 && (answer.status != 404 || item.method != "DELETE")) this.around.error(told(answer));
     return this.remove([key]);
   }
 
@@ -210,7 +211,7 @@ export class Sender {
     const person: Person | undefined = await this.around.store.get(`person:${aid}`);
     if (person?.token) {
       const answer = await ask(this.around, "DELETE", "/v1/sdk/session", { clientId: person.client }, person.token);
-      if (isTemporary(answer)) return this.temporary(answer);
+      if (isTemporary(answer, this.failures)) return this.temporary(answer);
     }
     await this.around.store.change([], () => ({ remove: [key], put: { [`person:${aid}`]: undefined } }));
     return undefined;

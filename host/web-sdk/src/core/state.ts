@@ -13,6 +13,8 @@ export interface Me {
   last: number;
   analytics?: boolean;
   messaging?: boolean;
+  /** Whether the server may have a token of Web Push of the browser for the person. */
+  push?: boolean;
   /** The number of the last draft that is written down, of each tab that wrote lately. */
   done?: { [tab: string]: number };
 }
@@ -52,6 +54,7 @@ export type Said =
   | { kind: "call"; method: string; path: string; body: object }
   | { kind: "identify"; token: string }
   | { kind: "consent"; analytics?: boolean; messaging?: boolean }
+  | { kind: "push"; push: boolean }
   | { kind: "active"; at: number; id: string; locale: string; cold?: boolean; idle?: boolean }
   | { kind: "reset"; id: string };
 
@@ -105,10 +108,10 @@ export function write(
     }
     me.last = at;
   };
-  const consent = ({ analytics, messaging }: { analytics?: boolean; messaging?: boolean }) => {
-    const body = { anonymousId: me.aid, analytics, messaging };
-    add.push({ kind: "call", aid: me.aid, method: "POST", path: "/v1/sdk/consent", body });
-  };
+  const call = (method: string, path: string, body?: object) =>
+    add.push({ kind: "call", aid: me.aid, method, path, body: { anonymousId: me.aid, ...body } });
+  const consent = ({ analytics, messaging }: { analytics?: boolean; messaging?: boolean }) =>
+    call("POST", "/v1/sdk/consent", { analytics, messaging });
   for (const draft of drafts) {
     const { tab, n } = draft;
     const { [tab]: last = 0, ...others } = me.done ?? {};
@@ -125,7 +128,7 @@ export function write(
         if (draft.cold) lifecycle(draft, "app_opened");
         break;
       case "call":
-        add.push({ kind: "call", method: draft.method, path: draft.path, body: { anonymousId: me.aid, ...draft.body }, aid: me.aid });
+        call(draft.method, draft.path, draft.body);
         break;
       case "identify":
         add.push({ kind: "identify", token: draft.token, aid: me.aid });
@@ -136,9 +139,13 @@ export function write(
         consent(draft);
         break;
       }
+      case "push":
+        me.push = draft.push;
+        break;
       case "reset":
+        if (me.push) call("DELETE", `/v1/sdk/push-tokens/${me.device}`);
         add.push({ kind: "end", aid: me.aid });
-        Object.assign(me, { aid: draft.id, sid: undefined });
+        Object.assign(me, { aid: draft.id, sid: undefined, push: false });
         // What was said in this browser holds for who comes.
         if ((me.analytics ?? me.messaging) != undefined) consent(me);
         break;

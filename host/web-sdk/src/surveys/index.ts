@@ -156,7 +156,8 @@ export const createRenderer: CreateRenderer = (host) => {
   return {
     present: (instruction, options = {}) => {
       const { survey } = instruction.payload;
-      const isButton = instruction.kind === "feedback" || survey?.settings?.presentation === "feedback_button";
+      // What was started without an instruction has no button: it is gone on with.
+      const isButton = !instruction.local && (instruction.kind === "feedback" || survey?.settings?.presentation === "feedback_button");
       return isButton && !options.asked && !options.container ? offer(instruction) : queue(instruction, options);
     },
     startSurvey: async (surveyId, options = {}) => {

@@ -31,7 +31,7 @@ function parse(text) {
   /** @type {Record<string, string[]>} */
   const fields = {};
   for (const line of text.split("\n")) {
-    const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
+    const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
     if (name) (fields[name] ??= []).push(value);
   }
   return fields.data && { event: fields.event?.[0] ?? "message", data: fields.data.join("\n"), id: fields.id?.[0] };

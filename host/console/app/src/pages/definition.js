@@ -7,7 +7,7 @@ import { say } from "../lib/notice.js";
 import { html, useState } from "../lib/preact.js";
 import { go, link, route } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { Badge, Button, Checkbox, Copy, Empty, ErrorView, Facts, Form, Input, Json, JsonField, LinkButton, Notice, NumberInput, PageHead, put, RestoredDraft, Select, Table, Tabs, Text, TextArea, Time, Words, useSaving } from "../ui/index.js";
+import { Badge, Button, Checkbox, Copy, Empty, ErrorView, Facts, Form, Input, Json, JsonField, LinkButton, MARKED, Notice, NumberInput, PageHead, put, RestoredDraft, Select, Table, Tabs, Text, TextArea, Time, Words, useSaving } from "../ui/index.js";
 
 const WRITTEN = ["description", "status", "enforcement", "additionalProperties", "properties", "validator"];
 const EMPTY = { name: "", status: "active", enforcement: "observe", additionalProperties: "allow", properties: [] };
@@ -73,7 +73,7 @@ function Fields({ property, at, onChange, onRemove }) {
       <${Checkbox} label="Required" at=${`${at}/required`} checked=${Boolean(property.required)} onChange=${set("required")} />
       ${(LIMITS[property.type] ?? []).map(([member, label]) => html`<${NumberInput} key=${member} step="any" label=${label} at=${`${at}/${member}`} value=${property[member]} onChange=${set(member)} />`)}
       ${property.type == "string" && html`<${Text} label="Pattern" at=${`${at}/pattern`} value=${property.pattern} onChange=${set("pattern")} hint="A regular expression." />`}
-      ${property.type == "enum" && html`<${Words} label="Values" at=${`${at}/enumValues`} value=${property.enumValues} onChange=${set("enumValues")} hint="Between commas." />`}
+      ${property.type == "enum" && html`<${Words} label="Values" at=${`${at}/enumValues`} value=${property.enumValues} onChange=${set("enumValues")} hint=${MARKED} />`}
       <${Text} label="Description" at=${`${at}/description`} value=${property.description} onChange=${set("description")} />
     </div>
     <p><${Button} label=${`Remove ${name}`} onClick=${onRemove}>Remove<//></p>

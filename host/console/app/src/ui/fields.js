@@ -28,15 +28,26 @@ export const Text = ({ value = "", onChange, ...field }) => html`<${Input} ...${
 export const NumberInput = ({ value, onChange, min, max, step, rest = {}, ...field }) =>
   html`<${Input} ...${field} type="number" rest=${{ min, max, step, class: "number", ...rest }} value=${value ?? ""} onInput=${(/** @type {string} */ text) => onChange(text === "" ? undefined : Number(text))} />`;
 
-const split = (/** @type {string} */ text) => text.split(",").map((word) => word.trim()).filter(Boolean);
+/** Words with commas between them; in quotation marks if they have a comma, a quotation mark or blanks around. @param {string[]} words */
+export const joined = (words) => words.map((word) => (/^$|[,"]|^\s|\s$/.test(word) ? `"${word.replaceAll('"', '""')}"` : word)).join(", ");
+
+/** A word in quotation marks, of which the last may not be typed yet; or one without. */
+const WORD = /\s*(?:"((?:[^"]|"")*)(?:"\s*(?:,|$)|$)|([^,]*)(?:,|$))/g;
+
+/** The words of what {@link joined} makes, and of what people type. @param {string} text */
+export const split = (text) => [...text.matchAll(WORD)].map(([, marked, plain = ""]) => marked?.replaceAll('""', '"') ?? (plain.trim() || undefined)).filter((word) => word !== undefined);
+
+/** What is said of words that may be any text. */
+export const MARKED = "With commas between them; one that has a comma stands in quotation marks.";
 
 /** Words with commas between them. @param {Common & { value?: string[], onChange: (value: string[]) => void }} props */
 export function Words({ value = [], onChange, ...field }) {
-  const [text, setText] = useState(value.join(", "));
+  const whole = joined(value);
+  const [text, setText] = useState(whole);
   useLayoutEffect(() => {
     // Set from outside.
-    if (split(text).join() !== value.join()) setText(value.join(", "));
-  }, [value.join()]);
+    if (joined(split(text)) !== whole) setText(whole);
+  }, [whole]);
   const type = (/** @type {string} */ next) => {
     setText(next);
     onChange(split(next));

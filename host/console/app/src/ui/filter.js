@@ -1,7 +1,7 @@
 // Conditions on properties: of events, and of people.
 import { html } from "../lib/preact.js";
 import { Input, Select } from "./form.js";
-import { NumberInput, put, Words } from "./fields.js";
+import { MARKED, NumberInput, put, Words } from "./fields.js";
 import { Tree } from "./tree.js";
 
 /** @type {Record<string, string[]>} */
@@ -42,7 +42,7 @@ export function DateValue({ operator, value, onChange, at }) {
 /** @param {{ type: string, operator: string, value: any, onChange: (value: any) => void, at: string }} props */
 function Value({ type, operator, value, onChange, at }) {
   if (operator.startsWith("is_")) return null;
-  if (operator == "in" || operator == "not_in") return html`<${Words} label="Values" at=${at} value=${Array.isArray(value) ? value : []} onChange=${onChange} hint="With commas between them." />`;
+  if (operator == "in" || operator == "not_in") return html`<${Words} label="Values" at=${at} value=${Array.isArray(value) ? value : []} onChange=${onChange} hint=${MARKED} />`;
   if (operator == "between") return [0, 1].map((place) => html`<${NumberInput} label=${place ? "Most" : "Least"} at=${`${at}/${place}`} step="any" value=${value?.[place]} onChange=${(/** @type {any} */ number) => onChange((value ?? [0, 0]).with(place, number ?? 0))} />`);
   if (type == "number") return html`<${NumberInput} label="Value" at=${at} step="any" value=${value} onChange=${onChange} />`;
   if (type == "boolean") return html`<${Select} label="Value" at=${at} value=${String(value)} options=${["true", "false"]} onChange=${(/** @type {string} */ text) => onChange(text == "true")} />`;

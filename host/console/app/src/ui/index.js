@@ -8,7 +8,7 @@ export { confirm, Dialog } from "./dialog.js";
 export { FileDrop } from "./drop.js";
 export { ErrorView, Failed } from "./error.js";
 export { Facts, Loaded } from "./facts.js";
-export { Colour, Instant, isBlank, NumberInput, Ordered, PickSome, put, Span, Text, Words } from "./fields.js";
+export { Colour, Instant, isBlank, MARKED, NumberInput, Ordered, PickSome, put, Span, Text, Words } from "./fields.js";
 export { FilterEditor } from "./filter.js";
 export { Checkbox, Day, Field, Form, Input, Search, Select, TextArea } from "./form.js";
 export { PageHead } from "./head.js";

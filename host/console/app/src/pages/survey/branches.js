@@ -1,6 +1,6 @@
 // Where a survey leads: branches, end screens, and a picture of the ways.
 import { html } from "../../lib/preact.js";
-import { Checkbox, Input, JsonField, Notice, NumberInput, Ordered, PickSome, put, Select, Text, TextArea, Tree, Words } from "../../ui/index.js";
+import { Checkbox, Input, JsonField, MARKED, Notice, NumberInput, Ordered, PickSome, put, Select, Text, TextArea, Tree, Words } from "../../ui/index.js";
 import { operators } from "../../ui/filter.js";
 import { flowOf, freshId, withFlow } from "./model.js";
 import { Picture } from "./picture.js";
@@ -47,7 +47,7 @@ function Value({ question, operator, value, onChange, at }) {
   const choices = known(question);
   if (Array.isArray(value) && operator == "between") return [0, 1].map((place) => html`<${Scalar} question=${question} label=${place ? "Most" : "Least"} at=${`${at}/${place}`} value=${value[place]} onChange=${(/** @type {any} */ next) => onChange(value.with(place, next))} />`);
   if (Array.isArray(value) && choices) return html`<${PickSome} label="Answers" options=${choices} value=${value} onChange=${onChange} />`;
-  if (Array.isArray(value)) return html`<${Words} label="Answers" at=${at} hint="With commas between them." value=${value.map(String)} onChange=${(/** @type {string[]} */ all) => onChange(/_text$|^date$/.test(question.type) ? all : all.map(Number).filter((number) => !Number.isNaN(number)))} />`;
+  if (Array.isArray(value)) return html`<${Words} label="Answers" at=${at} hint=${MARKED} value=${value.map(String)} onChange=${(/** @type {string[]} */ all) => onChange(/_text$|^date$/.test(question.type) ? all : all.map(Number).filter((number) => !Number.isNaN(number)))} />`;
   if (question.type == "matrix") return html`<${JsonField} label="Columns by row" rows=${3} at=${at} value=${value} onChange=${(/** @type {any} */ next) => next !== undefined && onChange(next)} />`;
   return html`<${Scalar} question=${question} label="Answer" at=${at} value=${value} onChange=${onChange} />`;
 }
