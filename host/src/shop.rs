@@ -157,7 +157,7 @@ async fn make(services: &Shared) -> Result<Opening, ApiError> {
         survey.id
     } else {
         let survey = Survey::new(nudge_platform::id::new(now), app.id, content, now);
-        lifecycle::create(&mut tx, &survey).await?;
+        lifecycle::create(&mut tx, &services.plugins, &survey).await?;
         survey.id
     };
     tx.commit().await?;

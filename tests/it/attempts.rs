@@ -9,6 +9,7 @@ use crate::concurrency::join;
 
 on_both_backends!(
     an_attempt_goes_from_question_to_question_to_its_end,
+    a_complete_attempt_is_at_its_end_whatever_it_left_out,
     a_start_that_is_repeated_finds_the_same_attempt,
     starts_that_race_make_one_attempt,
     an_instruction_is_the_subjects_and_of_that_survey,
@@ -159,6 +160,31 @@ async fn an_attempt_goes_from_question_to_question_to_its_end(app: &mut TestApp)
     assert_eq!(
         next(app, &ada, &attempt, json!([["only", 3]])).await,
         json!(null)
+    );
+}
+
+async fn a_complete_attempt_is_at_its_end_whatever_it_left_out(app: &mut TestApp) {
+    let survey = json!({"questions": [question("q1", true), question("q2", false)],
+        "endScreens": [{"id": "thanks", "title": "Thanks"}]});
+    let survey = link_survey(app, survey).await;
+    let ada = app.session("ada").await;
+    let key = json!({"clientAttemptId": app.id()});
+    let started = try_start(app, &ada, survey, key.clone()).await.data(201);
+    let attempt = text(&started, "attemptId");
+    let second = next(app, &ada, &attempt, json!([["q1", 3]])).await;
+    assert_eq!(second, json!({"questionId": "q2"}));
+    let over = json!({"endScreenId": "thanks"});
+    let done = end(app, &ada, &attempt, "complete").await.ok();
+    assert_eq!(done["next"], over);
+
+    for how in ["complete", "dismiss"] {
+        assert_eq!(end(app, &ada, &attempt, how).await.ok(), done, "{how}");
+    }
+    assert_eq!(next(app, &ada, &attempt, json!([["q1", 3]])).await, over);
+    let again = try_start(app, &ada, survey, key).await.data(201);
+    assert_eq!(
+        (&again["state"], &again["next"]),
+        (&json!("completed"), &over)
     );
 }
 

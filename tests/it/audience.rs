@@ -14,11 +14,14 @@ on_both_backends!(
     what_became_of_surveys_is_known,
     an_attempt_that_was_dismissed_is_known,
     what_became_of_messages_is_known,
+    a_test_is_no_interaction,
     a_sample_is_the_same_people_every_time,
     who_left_out_a_sample_does_not_matter_to_the_rest,
     a_hundred_campaigns_are_decided_together,
     after_a_delay_the_audience_is_asked_again,
     a_bad_audience_is_named_by_a_pointer,
+    a_name_that_no_event_has_is_refused,
+    a_name_that_no_event_has_holds_nobody_up,
     decisions_with_audiences_can_be_made_again,
 );
 
@@ -226,6 +229,31 @@ async fn what_became_of_messages_is_known(app: &mut TestApp) {
     }
 }
 
+async fn a_test_is_no_interaction(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.apns.credential()).await;
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    let ada = app.session("ada").await;
+    app.push_token(&ada, "phone", &providers.apns.token(1))
+        .await;
+    let delivered = json!({"kind": "message_interaction", "interaction": "delivered", "campaignIds": [campaign]});
+    survey_for(app, json!({"include": delivered})).await;
+    let path = app.path(&format!("/campaigns/{campaign}/test-send"));
+    let to_ada = json!({"anonymousId": "ada"});
+    let tested = app.post(&path, &app.editor(), &to_ada).await.data(202);
+    app.delivery_in(&text(&tested, "deliveryId"), "delivered")
+        .await;
+    assert_eq!(buys(app, &ada).await, 0);
+
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let sent = app.transactional(&body).await.data(202);
+    app.delivery_in(&text(&sent, "deliveryId"), "delivered")
+        .await;
+    assert_eq!(buys(app, &ada).await, 1);
+}
+
 async fn a_sample_is_the_same_people_every_time(app: &mut TestApp) {
     survey_for(app, json!({"samplePercent": 50})).await;
     survey_for(app, json!({"samplePercent": 0})).await;
@@ -335,6 +363,59 @@ async fn a_bad_audience_is_named_by_a_pointer(app: &mut TestApp) {
         answer.refused(422, "validation_failed");
         assert_eq!(answer.pointers(), [pointer], "{audience}");
     }
+}
+
+/// A condition on events of a name.
+fn happened(name: &str) -> Value {
+    json!({"kind": "event", "eventName": name, "count": {"operator": "gte", "n": 1}, "withinDays": 5})
+}
+
+async fn a_name_that_no_event_has_is_refused(app: &mut TestApp) {
+    for name in ["a\0b", "a\nb"] {
+        let audience = json!({"include": {"all": [happened("a"), {"any": [happened(name)]}]}});
+        let of_audience = "/audience/include/all/1/any/0/eventName";
+        let named = json!({"kind": "event", "eventName": name});
+        let cancelled =
+            json!({"kind": "event", "eventName": "a", "cancelOn": [{"eventName": name}]});
+        let mut survey = tests::session::survey_body();
+        survey["audience"] = audience.clone();
+        let mut waiting = tests::session::survey_body();
+        waiting["trigger"] = named;
+        let mut delayed = tests::session::survey_body();
+        delayed["trigger"] = cancelled;
+        let segment = json!({"name": "s", "audience": audience});
+        let preview = json!({"audience": audience});
+        for (path, body, pointer) in [
+            ("/surveys", survey, of_audience),
+            ("/surveys", waiting, "/trigger/eventName"),
+            ("/surveys", delayed, "/trigger/cancelOn/0/eventName"),
+            ("/segments", segment, of_audience),
+            ("/segments/preview", preview, of_audience),
+        ] {
+            let answer = app.post(&app.path(path), &app.editor(), &body).await;
+            answer.refused(422, "validation_failed");
+            assert_eq!(answer.pointers(), [pointer], "{path} {body}");
+        }
+    }
+}
+
+/// Puts a NUL into the name `azb` wherever a campaign has it, as campaigns have it that were saved before it was refused.
+pub(crate) async fn put_nul_into_names(app: &mut TestApp) {
+    let mut tx = app.services().db.write().await.unwrap();
+    let changed = tx
+        .sql("UPDATE campaigns SET body = replace(body, '\"azb\"', '\"a\\u0000b\"') WHERE body LIKE '%\"azb\"%'")
+        .execute()
+        .await;
+    assert_eq!(changed.unwrap(), 1);
+    tx.commit().await.unwrap();
+    app.restart().await;
+}
+
+async fn a_name_that_no_event_has_holds_nobody_up(app: &mut TestApp) {
+    survey_for(app, json!({"exclude": happened("azb")})).await;
+    let ada = app.session("ada").await;
+    put_nul_into_names(app).await;
+    assert_eq!(buys(app, &ada).await, 1);
 }
 
 async fn decisions_with_audiences_can_be_made_again(app: &mut TestApp) {

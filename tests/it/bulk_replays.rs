@@ -391,6 +391,16 @@ async fn bad_requests_are_refused(app: &mut TestApp) {
             json!({"filter": {}, "patch": {"a": "x".repeat(70_000)}}),
             "/patch",
         ),
+        (
+            "replay",
+            json!({"filter": {"reason": "a\0b"}}),
+            "/filter/reason",
+        ),
+        (
+            "acknowledge",
+            json!({"filter": {"eventName": "a\0b"}}),
+            "/filter/eventName",
+        ),
         ("acknowledge", json!({}), ""),
         ("acknowledge", json!({"filter": {}, "patch": {}}), ""),
     ] {

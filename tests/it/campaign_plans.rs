@@ -57,7 +57,7 @@ async fn filled(app: &TestApp) -> (Uuid, i64) {
                 k.hash, 1 FROM subjects s CROSS JOIN (SELECT hash FROM keys LIMIT 1) k",
         "INSERT INTO occasions (id, app_id, campaign_id, subject_id, alias_number, key, due_at, event_seq)
          SELECT s.id, s.app_id, CASE WHEN s.app_id = $1 THEN $2 ELSE s.app_id END, s.id, 1, 'k',
-                $3 + 9000000000000000 - $3, 1 FROM subjects s",
+                $3 + 9000000000000000 - $3 + a.number, 1 FROM subjects s JOIN aliases a ON a.subject_id = s.id",
         "INSERT INTO run_firings (campaign_id, subject_id, key, app_id, event_seq)
          SELECT CASE WHEN s.app_id = $1 THEN $2 ELSE s.app_id END, s.id, 'run 2026', s.app_id, $3 FROM subjects s",
     ] {

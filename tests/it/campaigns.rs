@@ -12,6 +12,7 @@ on_both_backends!(
     an_expected_version_is_honoured,
     a_deleted_campaign_is_gone_and_what_it_queued_is_cancelled,
     what_breaks_the_contract_is_named_by_its_place,
+    a_patch_removes_no_key_that_nothing_has,
     what_can_not_run_is_not_activated,
     an_app_has_at_most_1000_campaigns,
     people_are_divided_among_variants_by_weight,
@@ -351,4 +352,35 @@ async fn a_campaign_ends_by_itself(app: &mut TestApp) {
     })
     .await;
     assert_eq!(app.audited("campaign.completed").await.len(), 1);
+}
+
+async fn a_patch_removes_no_key_that_nothing_has(app: &mut TestApp) {
+    let trigger = json!({"kind": "event", "eventName": "purchase"});
+    let parts = json!({"trigger": trigger, "schedule": {"endAt": "2031-01-01T00:00:00.000Z"}});
+    let campaign = format!("/campaigns/{}", app.campaign(&parts).await);
+    let survey = format!("/surveys/{}", app.survey_with(&parts).await);
+    let audience = json!({"include": {"kind": "platform", "in": ["ios"]}});
+    let segment = crate::segments::segment(app, "s", audience).await;
+    let segment = format!("/segments/{}", text(&segment, "id"));
+    let refused = async |path: &str, patch: Value| {
+        let answer = app.patch(&app.path(path), &app.editor(), &patch).await;
+        let problem = answer.refused(422, "validation_failed");
+        assert_eq!(problem["errors"][0]["code"], "unknown_key", "{problem}");
+    };
+    for path in [&campaign, &survey] {
+        refused(path, json!({"schedule": {"endsAt": null}})).await;
+        refused(path, json!({"trigger": {"eventname": null}})).await;
+        refused(path, json!({"frequencyCap": {"typo": null}})).await;
+        refused(path, json!({"audience": {"typo": null}})).await;
+        let known = json!({
+            "schedule": {"startAt": null, "endAt": null}, "frequencyCap": {"perSubject": null},
+            "audience": {"samplePercent": null},
+        });
+        let answer = app.patch(&app.path(path), &app.editor(), &known).await;
+        let changed = answer.ok();
+        assert_eq!(changed["schedule"], json!({}), "{changed}");
+        assert_eq!(changed["trigger"], trigger);
+    }
+    refused(&segment, json!({"audience": {"typo": null}})).await;
+    refused(&segment, json!({"audience": {"include": {"typo": null}}})).await;
 }

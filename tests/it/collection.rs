@@ -14,6 +14,7 @@ on_both_backends!(
     what_a_batch_says_is_taken_in_order,
     a_server_says_whose_an_anonymous_id_is,
     a_public_key_speaks_for_nobody,
+    what_a_public_key_says_of_somebody_is_a_clients,
     what_is_sent_again_changes_nothing,
     one_message_spoils_no_other,
     definitions_consent_and_deletions_hold_for_messages,
@@ -518,6 +519,34 @@ async fn pages_of_allowed_origins_may_send_messages(app: &mut TestApp) {
         assert_eq!(
             (answer.status, answer.header("access-control-allow-origin")),
             (200, allowed)
+        );
+    }
+}
+
+/// A server's properties are those that the privacy policy allows; a client's are not.
+async fn what_a_public_key_says_of_somebody_is_a_clients(app: &mut TestApp) {
+    app.set(|settings| {
+        settings.privacy.allow_keys = Some(vec!["plan".to_owned()]);
+        settings.privacy.deny_keys = vec!["ssn".to_owned()];
+    })
+    .await;
+    let traits = json!({"plan": "pro", "colour": "red", "ssn": "1"});
+    let message = |name: &str| json!({"anonymousId": name, "traits": traits});
+    taken(&publicly(app, "identify", &message("client")).await);
+    taken(&say(app, "identify", &message("server")).await);
+    for (name, source, keys) in [
+        ("client", "sdk", vec!["colour", "plan"]),
+        ("server", "api", vec!["plan"]),
+    ] {
+        let path = app.path(&format!("/users/{name}"));
+        let shown = app.get(&path, &app.viewer()).await.ok();
+        let properties = shown["properties"].as_array().unwrap();
+        let mut found: Vec<String> = properties.iter().map(|one| text(one, "key")).collect();
+        found.sort_unstable();
+        assert_eq!(found, keys, "{name}");
+        assert!(
+            properties.iter().all(|one| one["source"] == source),
+            "{shown}"
         );
     }
 }

@@ -9,6 +9,8 @@ on_both_backends!(
     a_refusal_is_not_undone_by_a_merge_with_who_says_nothing,
     events_without_consent_are_refused_one_by_one,
     nothing_is_presented_without_consent_to_messages,
+    a_delivery_that_is_sent_again_presents_nothing_without_consent,
+    who_says_nothing_leaves_when_consent_was_given,
     consent_is_of_the_tokens_subject_only,
 );
 
@@ -152,4 +154,28 @@ async fn consent_is_of_the_tokens_subject_only(app: &mut TestApp) {
         let answer = app.post("/v1/sdk/consent", &ada.credential(), &body).await;
         answer.refused(403, "subject_mismatch");
     }
+}
+
+async fn a_delivery_that_is_sent_again_presents_nothing_without_consent(app: &mut TestApp) {
+    app.survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let session = app.session("ada").await;
+    let events = [app.event(&session, "purchase", &json!({}))];
+    let first = app.ingest_and_ask(&session, &events).await["instructions"].clone();
+    assert_eq!(first.as_array().unwrap().len(), 1);
+    for (consent, presented) in [(false, json!([])), (true, first)] {
+        say(app, &session, json!({"messaging": consent})).await;
+        let again = app.ingest_and_ask(&session, &events).await;
+        assert_eq!(again["accepted"], 1);
+        assert_eq!(again["instructions"], presented, "{consent}");
+    }
+}
+
+async fn who_says_nothing_leaves_when_consent_was_given(app: &mut TestApp) {
+    let session = app.session("ada").await;
+    let said = say(app, &session, json!({"messaging": false})).await;
+    app.advance(60);
+    assert_eq!(say(app, &session, json!({})).await, said);
+    let anew = say(app, &session, json!({"messaging": false})).await;
+    assert_ne!(anew["updatedAt"], said["updatedAt"]);
 }

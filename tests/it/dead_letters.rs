@@ -1,5 +1,7 @@
 //! Dead letters: list, replay, acknowledge (contract 11).
 
+use nudge::dead_letters::bulk;
+use nudge_platform::jobs::{self, NewJob};
 use serde_json::{Value, json};
 use tests::session::{event_id, text};
 use tests::{Session, TestApp, on_both_backends};
@@ -19,6 +21,7 @@ on_both_backends!(
     bad_pages_are_refused,
     the_summary_has_pages,
     a_bad_replay_is_refused,
+    a_job_that_no_letter_can_be_found_for_fails,
     letters_of_others_are_not_found,
 );
 
@@ -434,6 +437,24 @@ async fn a_bad_replay_is_refused(app: &mut TestApp) {
     }
     let found = app.get(&letter(app, &id), &app.viewer()).await.ok();
     assert_eq!(found["event"]["properties"], json!({}));
+}
+
+async fn a_job_that_no_letter_can_be_found_for_fails(app: &mut TestApp) {
+    for kind in [bulk::REPLAY, bulk::ACKNOWLEDGE] {
+        let job = NewJob {
+            app_id: app.access.app_id,
+            kind,
+            input: json!({"filter": {"reason": "a\0b"}, "patch": null}),
+            requested_by: "an older server",
+        };
+        let mut tx = app.services().db.write().await.unwrap();
+        let id = jobs::queue(&mut tx, &job, app.clock.now()).await.unwrap();
+        tx.commit().await.unwrap();
+        app.services().jobs.wake();
+        let path = app.path(&format!("/jobs/{id}"));
+        let failed = async || app.get(&path, &app.viewer()).await.ok()["status"] == "failed";
+        app.until("the job fails", failed).await;
+    }
 }
 
 async fn letters_of_others_are_not_found(app: &mut TestApp) {

@@ -133,6 +133,7 @@ async fn bad_definitions_are_named_by_pointers(app: &mut TestApp) {
     for (body, pointer) in [
         (json!({"name": ""}), "/name"),
         (json!({"name": "ä".repeat(201)}), "/name"),
+        (json!({"name": "$scheduled"}), "/name"),
         (json!({}), ""),
         (json!({"name": "a", "colour": 1}), ""),
         (json!({"name": "a", "enforcement": "hope"}), "/enforcement"),

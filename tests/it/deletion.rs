@@ -20,6 +20,7 @@ use crate::person::{SECRETS, everything, execute, files_with, tables_with};
 
 on_both_backends!(
     nothing_of_a_deleted_person_is_left_anywhere,
+    nobody_who_is_deleted_is_a_place_among_people,
     exactly_one_reference_of_a_known_person,
     queueing_stops_everything_at_once,
     whoever_comes_back_under_a_deleted_name_is_nobody,
@@ -121,6 +122,49 @@ async fn nothing_of_a_deleted_person_is_left_anywhere(app: &mut TestApp) {
     assert_eq!(audited[0]["resource"], format!("job/{job_id}"));
     app.restart().await;
     assert_eq!(deletion(app, &job_id).await, done);
+}
+
+/// Jobs and segments note the newest person and how far they have come, by somebody's id.
+async fn nobody_who_is_deleted_is_a_place_among_people(app: &mut TestApp) {
+    let backend = crate::identity::Backend::new(app).await;
+    let bob = app.session("bob").await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let ada = app.session("ada").await;
+    let plan = crate::segments::plan("pro");
+    crate::segments::segment(app, "s", plan).await;
+    crate::runs::scheduled(app, json!({})).await;
+    crate::runs::over(app, 1).await;
+    app.until("everybody was looked at", async || {
+        let jobs: Vec<(String,)> = app.rows("SELECT state FROM jobs").await;
+        jobs.iter().all(|(state,)| state == "completed")
+    })
+    .await;
+    assert!(
+        !tables_with(app, &ada.subject_id)
+            .await
+            .contains(&"jobs".to_owned()),
+        "a job that has ended has no place"
+    );
+    // As an older server left it.
+    let job = "UPDATE jobs SET input = replace(input, '\"last\":\"', $1), progress = '{\"after\":\"' || $2 || '\"}'
+               WHERE kind = 'campaign.run'";
+    let last = format!("\"other\":\"{}\",\"last\":\"", ada.subject_id);
+    execute(app, job, &[&last, &ada.subject_id]).await;
+    backend.identify(app, "ada", "e-1").await;
+    let named = tables_with(app, &ada.subject_id).await;
+    for table in ["jobs", "segments"] {
+        assert!(named.contains(&table.to_owned()), "{table}: {named:?}");
+    }
+
+    let job_id = delete(app, &json!({"externalId": "e-1"})).await;
+    deleted(app, &job_id).await;
+
+    for subject in [&ada, &phone] {
+        let named = tables_with(app, &subject.subject_id).await;
+        assert_eq!(named, Vec::<String>::new());
+    }
+    let newest: Vec<(uuid::Uuid,)> = app.rows("SELECT newest_subject FROM segments").await;
+    assert_eq!(newest[0].0.to_string(), bob.subject_id);
 }
 
 /// Verifies a receipt with nothing of the server's but its public key.

@@ -6,6 +6,7 @@ use tests::providers::Providers;
 use tests::session::text;
 use tests::{Session, TestApp, on_both_backends};
 
+use crate::audience::put_nul_into_names;
 use crate::guests;
 
 on_both_backends!(
@@ -18,6 +19,7 @@ on_both_backends!(
     the_privacy_policy_withholds_values,
     bad_content_is_refused_with_pointers,
     a_message_has_the_values_of_its_event,
+    a_name_that_no_event_has_holds_no_message_up,
     a_plugin_that_fails_loses_nothing,
     values_make_no_program_of_a_link,
     the_latest_event_is_looked_for_as_far_as_plugins_see,
@@ -416,6 +418,27 @@ async fn a_message_has_the_values_of_its_event(app: &mut TestApp) {
         app.delivered_to(&ada, "failed", 1).await[0]["reason"],
         "type_mismatch"
     );
+}
+
+async fn a_name_that_no_event_has_holds_no_message_up(app: &mut TestApp) {
+    let (_providers, ada) = shop(app).await;
+    let greeting = |name: &str| {
+        let source = json!({"kind": "latest_event", "eventName": name, "lookbackDays": 7});
+        let mut spec = personalization(&source, &[("n", "name", "string")]);
+        spec["bindings"][0]["fallback"] = json!("you");
+        json!({"variants": [{"title": "For {{p.n}}", "personalization": spec}]})
+    };
+    let bad = app.create_campaign(&campaign_with(&greeting("a\0b"))).await;
+    bad.refused(422, "validation_failed");
+    let place = "/variants/0/personalization/sources/0/eventName";
+    assert_eq!(bad.pointers(), [place]);
+
+    app.campaign(&greeting("azb")).await;
+    put_nul_into_names(app).await;
+    let event = app.event(&ada, "purchase", &json!({}));
+    app.ingest(&ada, &[event]).await.ok();
+    let sent = app.delivered_to(&ada, "delivered", 1).await;
+    assert_eq!(text(&sent[0]["content"], "title"), "For you");
 }
 
 async fn a_plugin_that_fails_loses_nothing(app: &mut TestApp) {

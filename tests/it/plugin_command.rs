@@ -520,8 +520,10 @@ fn check_refuses_as_a_server_does() {
     let curious = test_guests::CURIOUS;
     assert!(complaint(curious, &small).contains("would be refused"));
 
-    let failing = crate::guests::versioned(1, 999_998);
-    let complained = complaint(&failing, &[]);
+    let reserved = crate::guests::renamed(b"default-plugin-000000", b"1.0.1000001");
+    assert!(complaint(&reserved, &[]).contains("would be refused: the name `default-plugin"));
+
+    let complained = complaint(&crate::guests::versioned(1, 999_998), &[]);
     assert!(
         complained.contains("`evaluate` with made-up batches"),
         "{complained}"
@@ -564,7 +566,7 @@ fn names_and_folders_that_can_not_be_are_refused_in_one_line() {
         assert!(!output.status.success(), "{arguments:?}");
         String::from_utf8(output.stderr).unwrap()
     };
-    for name in ["Cart", "2carts", "../cart", "fn", ""] {
+    for name in ["Cart", "2carts", "../cart", "fn", "default-x", ""] {
         let line = complaint(&["plugin", "new", name, "--kind", "trigger"]);
         assert!(
             line.starts_with("nudge: ") && line.lines().count() == 1,

@@ -244,6 +244,55 @@ async fn activating_outside_of_a_project_takes_the_newest_version() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_a_project_of_the_plugin_says_which_version_is_meant() {
+    let plugin = json!({"data": {"versions": [{"version": "2.0.0", "uploadedAt": "x"}]}});
+    let now = json!({"data": {"activeVersion": "2.0.0", "rollout": null}});
+    let answers = [(200, plugin), (200, now.clone())];
+    let (script, url) = Script::start(&[&answers[..], &answers, &[(200, now)]].concat()).await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let activate = async |name: &str| {
+        let dir = folder.path().to_str().unwrap();
+        out(&nudge(&url, &["activate", name, "--dir", dir]).await);
+        let last = script.asked().pop().unwrap();
+        serde_json::from_slice::<Value>(&last.body).unwrap()["version"].take()
+    };
+
+    // A crate that is no plugin, and can't be built.
+    std::fs::write(file("Cargo.toml"), "[package]").unwrap();
+    assert_eq!(activate("cart").await, "2.0.0");
+
+    // A project that is built already.
+    let manifest = file("nudge-plugin.toml");
+    std::fs::write(&manifest, "kind = 'trigger'\nlanguage = 'c'").unwrap();
+    let manifest = std::fs::File::open(&manifest).unwrap();
+    manifest.set_modified(std::time::UNIX_EPOCH).unwrap();
+    std::fs::create_dir(file("build")).unwrap();
+    std::fs::write(file("build/plugin.wasm"), test_guests::CURIOUS).unwrap();
+    assert_eq!(activate("cart").await, "2.0.0");
+    assert_eq!(activate("curious").await, "0.1.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_dead_letter_is_listed_and_logs_say_that_there_are_more() {
+    let page = |cursor: Value| {
+        let items = vec![json!({"detail": "found", "message": "line"}); 50];
+        (200, json!({"data": {"items": items, "nextCursor": cursor}}))
+    };
+    let mut answers = vec![page(json!("c")); 59];
+    answers.push(page(Value::Null));
+    let (_script, url) = Script::start(&vec![answers; 3].concat()).await;
+    for arguments in [&["list"][..], &["list", "--json"]] {
+        let told = out(&dead_letters(&url, arguments).await);
+        assert_eq!(told.matches("found").count(), 3000);
+    }
+    let logs = nudge(&url, &["logs", "cart", "--json"]).await;
+    assert_eq!(out(&logs).matches("line").count(), 2500);
+    let said = "nudge: there are older lines too; these are the newest 2500\n";
+    assert_eq!(String::from_utf8(logs.stderr).unwrap(), said);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_is_asked_how_a_plugin_fares() {
     let shadow = json!({"since": "s", "calls": 3, "same": 1, "added": 2, "removed": 0, "changed": 0, "failed": 0,
         "skipped": 0, "samples": []});
@@ -379,8 +428,9 @@ async fn dead_letters_are_listed_and_replayed() {
     );
     let asked = script.asked();
     let path = format!("/v1/apps/{APP}/dead-letters");
-    assert_eq!(asked[0].line, format!("GET {path}?eventName=paid"));
-    assert_eq!(asked[1].line, format!("GET {path}?eventName=paid&cursor=c"));
+    let first = format!("GET {path}?eventName=paid&limit=200");
+    assert_eq!(asked[0].line, first);
+    assert_eq!(asked[1].line, format!("{first}&cursor=c"));
     assert_eq!(asked[2].line, format!("POST {path}/l/replay"));
     let body: Value = serde_json::from_slice(&asked[4].body).unwrap();
     assert_eq!(body, json!({"filter": {"reason": "trap"}}));
@@ -419,7 +469,7 @@ async fn lists_are_read_page_by_page() {
     assert_eq!(json, json!([plugin("three")]));
     assert_eq!(
         script.asked()[1].line,
-        format!("GET /v1/apps/{APP}/plugins?cursor=a%2Fb%2Bc")
+        format!("GET /v1/apps/{APP}/plugins?limit=200&cursor=a%2Fb%2Bc")
     );
 }
 
@@ -455,7 +505,7 @@ async fn logs_are_printed_in_the_order_of_time_and_followed_without_repeats() {
     assert_eq!(String::from_utf8(followed.stdout).unwrap(), all);
     assert_eq!(
         script.asked()[0].line,
-        format!("GET /v1/apps/{APP}/plugins/cart/logs")
+        format!("GET /v1/apps/{APP}/plugins/cart/logs?limit=200")
     );
 }
 

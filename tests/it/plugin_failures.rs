@@ -4,12 +4,19 @@ use serde_json::{Value, json};
 use tests::session::text;
 use tests::{TestApp, on_both_backends};
 
+use crate::explain::{details, explain, sends};
+use crate::guests::{activate, decided, deploy, name, set_slot, trigger, version};
+use crate::plugin_candidates::{send, until};
+
 on_both_backends!(
     an_event_that_the_trigger_fails_on_is_kept_and_can_be_replayed,
     a_letter_is_decided_about_as_of_its_event_and_waits_for_its_campaign,
     a_letter_whose_campaign_is_paused_amid_its_replay_waits,
     events_that_cannot_be_validated_are_refused_for_now,
     events_that_cannot_be_validated_pass_where_the_app_says_so,
+    a_campaign_that_a_roll_back_refuses_loses_no_event,
+    a_campaign_that_the_built_in_plugin_refuses_loses_no_event,
+    a_rolled_back_version_that_says_what_is_kept_is_not_removed,
 );
 
 /// Takes a regular expression far longer than [`IMPATIENCE_MS`], and matches in the end.
@@ -195,4 +202,117 @@ async fn events_that_cannot_be_validated_pass_where_the_app_says_so(app: &mut Te
         (&data["accepted"], &data["errors"]),
         (&json!(2), &json!([]))
     );
+}
+
+/// A configuration that version 2 of plugin 1 accepts and version 1 refuses.
+fn newer() -> Value {
+    trigger(1, json!({"events": ["a"], "since": 1_000_002}))
+}
+
+/// Contract 11: a broken plugin loses nothing, and a version that came back and refuses a campaign is none that decides.
+async fn a_campaign_that_a_roll_back_refuses_loses_no_event(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    let old = app.survey(&trigger(1, json!({"events": ["b"]}))).await;
+    deploy(app, 1, 2).await;
+    let survey = app.survey(&newer()).await;
+    let ada = app.session("ada").await;
+    let path = app.path(&format!("/plugins/{}/rollback", name(1)));
+    app.post(&path, &app.admin(), &json!({})).await.ok();
+
+    // More than would take a version back that fails, before and after a restart.
+    let first = sends(app, &ada, "a", json!({})).await;
+    send(app, &ada, 20, "a", false).await;
+    app.restart().await;
+    let ada = app.session("ada").await;
+    let last = sends(app, &ada, "a", json!({})).await;
+    send(app, &ada, 2, "b", false).await;
+    let shown = until(app, 1, |_| true).await;
+    assert_eq!(shown["activeVersion"], json!(version(1)));
+    let by = decided(app).await;
+    assert_eq!(by, [(name(1), version(1)), (name(1), version(1))]);
+
+    let kept = letters(app).await;
+    assert_eq!(kept.len(), 22);
+    for (letter, event) in [(&kept[21], &first), (&kept[0], &last)] {
+        assert_eq!(letter["eventId"], json!(event));
+        assert_eq!(letter["reason"], "refused");
+        assert_eq!(letter["campaignId"], json!(survey));
+        assert_eq!(letter["plugin"]["version"], json!(version(1)));
+        let detail = text(letter, "detail");
+        assert!(detail.contains("/trigger/config/since"), "{detail}");
+        let explained = explain(app, survey, &ada, event).await;
+        assert_eq!(explained["outcome"], "not_fired", "{explained}");
+        assert!(details(&explained, "trigger")[0].contains("dead letter"));
+    }
+    let replay = async |app: &TestApp, letter: &Value| {
+        let id = text(letter, "id");
+        let path = app.path(&format!("/dead-letters/{id}/replay"));
+        let answer = app.post(&path, &app.editor(), &json!({})).await.ok();
+        answer["status"].clone()
+    };
+    assert_eq!(replay(app, &kept[0]).await, "still_failing");
+
+    // Once the version is back, and once the campaign is mended.
+    activate(app, 1, json!({"version": version(2)})).await.ok();
+    assert_eq!(replay(app, &kept[0]).await, "replayed");
+    app.post(&path, &app.admin(), &json!({})).await.ok();
+    assert_eq!(replay(app, &kept[21]).await, "still_failing");
+    let mended = json!({"trigger": {"config": {"since": null}}});
+    let path = app.path(&format!("/surveys/{survey}"));
+    app.patch(&path, &app.editor(), &mended).await.ok();
+    assert_eq!(replay(app, &kept[21]).await, "replayed");
+    assert_eq!(explain(app, old, &ada, &last).await["outcome"], "not_fired");
+}
+
+async fn a_campaign_that_the_built_in_plugin_refuses_loses_no_event(app: &mut TestApp) {
+    deploy(app, 1, 900_000).await;
+    set_slot(app, &name(1)).await.ok();
+    // Nothing that the built-in plugin would accept.
+    app.survey(&json!({"eventName": "a", "mine": true})).await;
+    let ada = app.session("ada").await;
+    send(app, &ada, 20, "a", true).await;
+    until(app, 1, |plugin| plugin["activeVersion"].is_null()).await;
+
+    let event = sends(app, &ada, "a", json!({})).await;
+    assert_eq!(letters(app).await[0]["eventId"], json!(event));
+    app.restart().await;
+    let ada = app.session("ada").await;
+    let event = sends(app, &ada, "a", json!({})).await;
+    let kept = letters(app).await;
+    assert_eq!(kept.len(), 22);
+    assert_eq!(kept[0]["eventId"], json!(event));
+    assert_eq!(kept[0]["plugin"]["name"], "default-trigger");
+}
+
+async fn a_rolled_back_version_that_says_what_is_kept_is_not_removed(app: &mut TestApp) {
+    let remove = async |app: &TestApp, plugin: u32, number: u32| {
+        let path = format!("/plugins/{}/versions/{}", name(plugin), version(number));
+        app.delete(&app.path(&path), &app.admin()).await
+    };
+    let archive = async |app: &TestApp, survey: uuid::Uuid| {
+        let path = app.path(&format!("/surveys/{survey}"));
+        let archived = json!({"status": "archived"});
+        app.patch(&path, &app.editor(), &archived).await.ok();
+    };
+    // Nothing is active any longer.
+    deploy(app, 2, 900_000).await;
+    let withdrawn = app.survey(&trigger(2, json!({"events": ["b"]}))).await;
+    let ada = app.session("ada").await;
+    send(app, &ada, 20, "b", true).await;
+    until(app, 2, |plugin| plugin["activeVersion"].is_null()).await;
+    let problem = remove(app, 2, 900_000).await.refused(409, "plugin_in_use");
+    assert!(text(&problem, "detail").contains(&withdrawn.to_string()));
+    archive(app, withdrawn).await;
+    remove(app, 2, 900_000).await.data(204);
+
+    // What is active refuses a campaign.
+    deploy(app, 1, 1).await;
+    deploy(app, 1, 2).await;
+    let refused = app.survey(&newer()).await;
+    let path = app.path(&format!("/plugins/{}/rollback", name(1)));
+    app.post(&path, &app.admin(), &json!({})).await.ok();
+    let problem = remove(app, 1, 2).await.refused(409, "plugin_in_use");
+    assert!(text(&problem, "detail").contains(&refused.to_string()));
+    archive(app, refused).await;
+    remove(app, 1, 2).await.data(204);
 }

@@ -144,6 +144,11 @@ async fn nobody_can_send_the_servers_own_event(app: &mut TestApp) {
     );
     let data = app.ingest(&ada, &[event]).await.ok();
     assert_eq!(data["errors"][0]["code"], "invalid_name");
+    let said = data["errors"][0]["message"].as_str().unwrap();
+    assert!(
+        said.contains("the server names its own events so"),
+        "{said}"
+    );
     let event = json!({"name": "$property_changed", "timestamp": app.time(0), "properties": {"key": "plan"}});
     let body = json!({"userId": "ada", "events": [event]});
     let data = app.post("/v1/sdk/ingest", &app.backend(), &body).await.ok();

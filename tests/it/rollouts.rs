@@ -5,8 +5,8 @@ use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::guests::{
-    activate, activate_at, by, decided, decides, deploy, name, set_slot, trigger, upload, version,
-    versioned,
+    SERVER, activate, activate_at, by, decided, decides, deploy, name, set_slot, trigger, upload,
+    version, versioned,
 };
 
 on_both_backends!(
@@ -20,9 +20,11 @@ on_both_backends!(
     an_activation_that_breaks_a_campaign_is_refused,
     a_slot_that_breaks_a_campaign_is_refused,
     a_survey_can_be_stopped_whatever_its_plugin_says,
+    a_campaign_whose_plugin_is_gone_takes_every_status_but_active,
     a_canary_decides_about_its_share_of_subjects,
     a_shadow_decides_nothing,
     a_candidate_is_promoted_or_given_up,
+    a_roll_back_and_a_promotion_take_no_word_that_they_do_not_know,
     activations_that_cannot_be_are_refused,
     a_restart_keeps_what_is_active,
 );
@@ -359,6 +361,47 @@ async fn a_survey_can_be_stopped_whatever_its_plugin_says(app: &mut TestApp) {
     answer.refused(422, "validation_failed");
 }
 
+/// Contract 7: every status may be set from every status.
+async fn a_campaign_whose_plugin_is_gone_takes_every_status_but_active(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    upload(app, test_guests::GREETER.to_vec()).await.data(201);
+    let root = app.path("");
+    let parts = json!({"version": "0.1.0"});
+    activate_at(app, &root, &app.admin(), "greeter", parts)
+        .await
+        .ok();
+    let spec = json!({"version": 1, "plugin": "greeter", "sources": [{"id": "s", "kind": "user_property"}],
+        "bindings": [{"id": "name", "sourceId": "s", "key": "k", "type": "string"}]});
+    let variant = json!({"title": "Hi", "body": "there", "weight": 1, "personalization": spec});
+    let named = json!({"trigger": trigger(1, json!({"events": ["a"]}))});
+    let survey = app.survey_with(&named).await;
+    let push = app.campaign(&named).await;
+    let greeting = app.campaign(&json!({"variants": [variant]})).await;
+    let message = json!({"type": "in_app", "variants": [{"layout": "modal", "title": "Hi", "body": "there"}],
+        "trigger": named["trigger"]});
+    let message = app.campaign(&message).await;
+    let mut paths = vec![app.path(&format!("/surveys/{survey}"))];
+    let campaigns = [push, greeting, message];
+    paths.extend(campaigns.map(|id| app.path(&format!("/campaigns/{id}"))));
+    let set = async |path: &str, status: &str| {
+        app.patch(path, &app.editor(), &json!({"status": status}))
+            .await
+    };
+    for path in &paths {
+        set(path, "archived").await.ok();
+    }
+    for plugin in [name(1), "greeter".to_owned()] {
+        let path = app.path(&format!("/plugins/{plugin}"));
+        app.delete(&path, &app.admin()).await.data(204);
+    }
+    for path in &paths {
+        for status in ["draft", "paused", "draft", "completed", "draft"] {
+            assert_eq!(set(path, status).await.ok()["status"], status, "{path}");
+        }
+        set(path, "active").await.refused(422, "validation_failed");
+    }
+}
+
 async fn a_canary_decides_about_its_share_of_subjects(app: &mut TestApp) {
     deploy(app, 1, 1).await;
     app.survey(&trigger(1, json!({"events": ["a"]}))).await;
@@ -436,6 +479,35 @@ async fn a_candidate_is_promoted_or_given_up(app: &mut TestApp) {
     assert_eq!(data["rollout"]["previousVersion"], json!(version(1)));
     assert!(data["rollout"].get("candidateVersion").is_none());
     assert_eq!(decides(app, &ada, "a").await, by(1, 2));
+}
+
+async fn a_roll_back_and_a_promotion_take_no_word_that_they_do_not_know(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    deploy(app, 1, 2).await;
+    let own = app.path("/plugins");
+    let servers = format!("{SERVER}/plugins");
+    for (plugins, credential) in [(&own, app.admin()), (&servers, app.operator())] {
+        for verb in ["rollback", "promote"] {
+            let path = format!("{plugins}/{}/{verb}", name(1));
+            let answer = app
+                .post(&path, &credential, &json!({"version": "9.9.9"}))
+                .await;
+            answer.refused(422, "validation_failed");
+            assert_eq!(answer.pointers(), ["/version"], "{path}");
+            app.post_raw(&path, &credential, "not json")
+                .await
+                .refused(400, "malformed_json");
+        }
+    }
+    let path = app.path(&format!("/plugins/{}", name(1)));
+    let shown = app.get(&path, &app.viewer()).await.ok();
+    assert_eq!(shown["activeVersion"], json!(version(2)));
+    // No body is as good as an empty object.
+    let back = app
+        .post_raw(&format!("{path}/rollback"), &app.admin(), "")
+        .await
+        .ok();
+    assert_eq!(back["activeVersion"], json!(version(1)));
 }
 
 async fn activations_that_cannot_be_are_refused(app: &mut TestApp) {

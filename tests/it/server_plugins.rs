@@ -12,6 +12,7 @@ on_both_backends!(
     the_servers_plugins_are_every_apps_until_it_has_its_own,
     the_servers_slot_is_every_apps_until_it_has_its_own,
     an_operator_removes_what_nobody_uses_and_hears_who_does,
+    a_plugin_of_a_file_can_be_named,
 );
 
 async fn deploy_server(app: &TestApp, plugin: u32, number: u32, slot: bool) {
@@ -158,4 +159,22 @@ async fn an_operator_removes_what_nobody_uses_and_hears_who_does(app: &mut TestA
     let path = app.path(&format!("/surveys/{survey}"));
     app.delete(&path, &app.editor()).await.data(204);
     app.delete(&plugin, &app.operator()).await.data(204);
+}
+
+async fn a_plugin_of_a_file_can_be_named(app: &mut TestApp) {
+    let folder = tempfile::tempdir().unwrap();
+    let components = [test_guests::MISBEHAVING, test_guests::STRICT];
+    let files = ["trigger", "validation"].map(|file| folder.path().join(file));
+    for (file, component) in files.iter().zip(components) {
+        std::fs::write(file, component).unwrap();
+    }
+    app.config.plugins.files = files.to_vec();
+    app.restart().await;
+    let named = json!({"kind": "plugin", "plugin": "misbehaving", "config": {"mode": "trap"}});
+    let survey = app.survey(&named).await;
+    let path = app.path(&format!("/surveys/{survey}"));
+    let renamed = json!({"name": "another"});
+    app.patch(&path, &app.editor(), &renamed).await.ok();
+    let validator = json!({"plugin": "strict", "config": {"forbidden": "card"}});
+    app.define("paid", &json!({"validator": validator})).await;
 }

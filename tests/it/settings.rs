@@ -107,6 +107,11 @@ async fn what_is_no_setting_is_refused_where_it_is_wrong(app: &mut TestApp) {
             "invalid",
         ),
         (
+            json!({"allowedOrigins": ["https://shop.example", "https://shop.example:443"]}),
+            "/allowedOrigins/1",
+            "invalid",
+        ),
+        (
             json!({"allowedOrigins": vec!["*"; 101]}),
             "/allowedOrigins",
             "out_of_range",

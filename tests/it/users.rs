@@ -8,6 +8,7 @@ use tests::{Session, TestApp, on_both_backends};
 
 on_both_backends!(
     a_person_is_shown_with_everything_that_is_known,
+    what_a_context_leaves_empty_stays_as_it_is_known,
     pages_follow_each_other_while_people_come_and_move,
     names_and_ids_are_found_by_their_beginning,
     values_are_found_by_a_part_of_their_text,
@@ -502,4 +503,35 @@ async fn at_most_a_hundred_devices_are_kept(app: &mut TestApp) {
     assert_eq!(devices[99]["deviceId"], "d2");
     let stored: Vec<(i64,)> = app.rows("SELECT count(*) FROM devices").await;
     assert_eq!(stored, [(100,)]);
+}
+
+async fn what_a_context_leaves_empty_stays_as_it_is_known(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let known = json!({"platform": "ios", "locale": "de-DE", "timezone": "Europe/Berlin", "appVersion": "1.2"});
+    let empty = json!({"platform": "", "locale": "", "timezone": "", "appVersion": ""});
+    for context in [&known, &empty, &json!({"timezone": "Mars/X"})] {
+        let mut batch = ada.batch(&[app.event(&ada, "opened", &json!({}))]);
+        let said = context.as_object().unwrap().clone();
+        batch["context"].as_object_mut().unwrap().extend(said);
+        app.post_batch(&ada, &batch).await.ok();
+        app.settle().await;
+        let profile = detail(app, "ada").await["profile"].clone();
+        for key in ["platform", "locale", "timezone"] {
+            assert_eq!(profile[key], known[key], "{context}: {key}");
+        }
+    }
+
+    let session = json!({"anonymousId": "bob", "platform": ""});
+    app.post("/v1/sdk/session", &app.sdk(), &session).await.ok();
+    assert_eq!(detail(app, "bob").await["profile"]["platform"], Value::Null);
+
+    let context = json!({"timezone": "Mars/X", "locale": "de-DE"});
+    let message = json!({"anonymousId": "eve", "event": "opened", "context": context});
+    app.post("/v1/compat/v1/track", &app.sdk(), &message).await;
+    app.settle().await;
+    let eve = detail(app, "eve").await["profile"].clone();
+    assert_eq!(
+        (&eve["locale"], &eve["timezone"]),
+        (&json!("de-DE"), &Value::Null)
+    );
 }

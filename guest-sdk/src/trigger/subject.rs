@@ -203,7 +203,10 @@ impl<'c> Subject<'c> {
             .map_err(Refusal::from)
     }
 
-    /// Keeps something of the subject for this campaign, at most 4 KiB as JSON.
+    /// Keeps something of the subject for this campaign, at most 4 KiB as JSON. More ends the call.
+    ///
+    /// All campaigns together keep 64 KiB of a subject. Beyond that, a campaign that would keep more than its share
+    /// counts as having refused.
     pub fn set_state<T: Serialize>(&self, state: &T) -> Result<(), Refusal> {
         self.set_state_bytes(&serde_json::to_vec(state)?);
         Ok(())
@@ -227,7 +230,11 @@ impl<'c> Subject<'c> {
 
     /// Sets a timer, in place of one with the same key. When it is due, the plugin's `on_timer` is called.
     ///
-    /// Keys have at most 128 bytes, payloads 1 KiB, a subject 64 timers a campaign.
+    /// Keys have at most 128 bytes and no NUL, payloads 1 KiB. One call sets at most 64 timers for a campaign and
+    /// subject, each at most 90 days ahead. More ends the call.
+    ///
+    /// Where several calls together set more than 64, those that are due last go. All campaigns together keep 256 timers
+    /// of a subject. Beyond that, a campaign that would keep more than its share counts as having refused.
     pub fn set_timer(&self, key: &str, moment: impl Into<Moment>, payload: &[u8]) {
         let at = match moment.into() {
             Moment::After(duration) => self.now() + duration,

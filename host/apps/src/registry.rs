@@ -523,7 +523,7 @@ async fn run_presented<C: Presented>(
             Ok(running) => all.push(running),
             Err(error) => {
                 let kind = C::KIND.name();
-                tracing::error!(campaign.id = %campaign.id, campaign.kind = kind, error = %error, "campaign does not run");
+                tracing::error!(campaign.id = %campaign.id, campaign.kind = kind, error = %error, problems = ?error.fields(), "campaign does not run");
             }
         }
     }
@@ -565,7 +565,7 @@ async fn run_push(
                 all.extend(running);
             }
             Err(error) => {
-                tracing::error!(campaign.id = %id, error = %error, "campaign does not run");
+                tracing::error!(campaign.id = %id, error = %error, problems = ?error.fields(), "campaign does not run");
             }
         }
     }

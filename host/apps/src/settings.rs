@@ -97,6 +97,7 @@ fn patched(
         merge::apply(&mut document, patch.clone());
         let settings: Settings = body::parse_value(document)?;
         errors = settings.check();
+        errors.extend(settings.check_origins(current));
         errors.extend(settings.check_limits(current, server));
         if errors.is_empty() {
             return Ok(settings);
@@ -174,6 +175,19 @@ mod tests {
 
         let back = json!({"ingest": {"pastWindowSeconds": null}, "lifecycleEvents": null, "quietHours": null});
         assert_eq!(by_default(&changed, &back).unwrap(), Settings::default());
+    }
+
+    #[test]
+    fn origins_that_were_taken_before_are_in_no_other_changes_way() {
+        let before = Settings {
+            allowed_origins: vec!["https://shop.example:443".to_owned()],
+            ..Settings::default()
+        };
+        let other = by_default(&before, &json!({"lifecycleEvents": false})).unwrap();
+        assert_eq!(other.allowed_origins, before.allowed_origins);
+        let more = json!({"allowedOrigins": ["https://shop.example:443", "https://a.example"]});
+        let refused = by_default(&before, &more).unwrap_err();
+        assert_eq!(refused.errors()[0].pointer, "/allowedOrigins/0");
     }
 
     #[test]

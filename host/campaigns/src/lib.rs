@@ -18,6 +18,7 @@
 pub mod apps;
 pub mod campaign;
 pub mod definitions;
+mod event_names;
 pub mod in_app;
 pub mod lifecycle;
 pub mod links;

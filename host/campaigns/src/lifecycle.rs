@@ -7,7 +7,6 @@ use nudge_db::{Timestamp, Tx};
 use nudge_http::{ApiError, Code};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::field_error::FieldError;
-use nudge_plugin_runtime::store as plugins;
 use nudge_plugin_runtime::{CheckFailed, Deciders, Plugins, Refused};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -156,6 +155,19 @@ pub enum Error {
     Storage(#[from] nudge_db::Error),
 }
 
+impl Error {
+    /// What is wrong, field by field.
+    pub fn fields(&self) -> &[FieldError] {
+        match self {
+            Self::Invalid(errors)
+            | Self::InvalidFlow(errors)
+            | Self::LowContrast(errors)
+            | Self::NotActivatable(errors) => errors,
+            _ => &[],
+        }
+    }
+}
+
 impl From<Refused> for Error {
     fn from(refused: Refused) -> Self {
         match refused {
@@ -249,7 +261,12 @@ pub(crate) async fn check_terms<C: Content>(
     if !content.has_terms() || is_known && content.status() != Status::Active {
         return Ok(());
     }
-    let configuration = content.terms().configuration(segments);
+    let terms = content.terms();
+    let errors = terms.check_event_names();
+    if !errors.is_empty() {
+        return Err(Refused::Invalid(errors));
+    }
+    let configuration = terms.configuration(segments);
     let configuration = configuration.map_err(Refused::Invalid)?;
     configuration.check(plugins, deciders).await
 }
@@ -279,13 +296,17 @@ pub(crate) async fn active<C: Content>(
 }
 
 /// Adds a campaign.
-pub async fn create<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(), Error> {
+pub async fn create<C: Content>(
+    tx: &mut Tx,
+    plugins: &Plugins,
+    campaign: &Campaign<C>,
+) -> Result<(), Error> {
     // Before the count, so that two at once can't both find room.
     crate::apps::bump_version(tx, campaign.app_id, campaign.created_at).await?;
     if store::count(tx, campaign.app_id, C::KIND).await? >= MOST {
         return Err(Error::TooMany(C::KIND));
     }
-    require_plugins(tx, campaign).await?;
+    require_plugins(tx, plugins, campaign, None).await?;
     let compiled = campaign.content.compile().map_err(Error::Invalid)?;
     let was_watched = is_watched(tx, campaign).await?;
     store::insert(tx, campaign, &compiled).await?;
@@ -294,10 +315,15 @@ pub async fn create<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(
 }
 
 /// Replaces a campaign if nobody else did since it was read.
-pub async fn update<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(), Error> {
+pub async fn update<C: Content>(
+    tx: &mut Tx,
+    plugins: &Plugins,
+    campaign: &Campaign<C>,
+) -> Result<(), Error> {
     // Before segments and plugins are read, so that none is changed meanwhile.
     crate::apps::bump_version(tx, campaign.app_id, campaign.updated_at).await?;
-    require_plugins(tx, campaign).await?;
+    let before: Option<Campaign<C>> = store::find(tx, campaign.app_id, campaign.id).await?;
+    require_plugins(tx, plugins, campaign, before.as_ref()).await?;
     let compiled = campaign.content.compile().map_err(Error::Invalid)?;
     let was_watched = is_watched(tx, campaign).await?;
     if !store::update(tx, campaign, &compiled).await? {
@@ -307,13 +333,24 @@ pub async fn update<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(
     plan(tx, campaign, compiled, campaign.updated_at).await
 }
 
-/// Has a campaign checked anew where a plugin that it names was removed since. One that was stopped can stay so without.
-async fn require_plugins<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<(), Error> {
-    if !matches!(campaign.content.status(), Status::Draft | Status::Active) {
+/// Has a campaign checked anew where a plugin that it names was removed since. One that was stopped can stay so without, and one
+/// that does not run can name what it named `before`.
+async fn require_plugins<C: Content>(
+    tx: &mut Tx,
+    plugins: &Plugins,
+    campaign: &Campaign<C>,
+    before: Option<&Campaign<C>>,
+) -> Result<(), Error> {
+    let status = campaign.content.status();
+    if !matches!(status, Status::Draft | Status::Active) {
         return Ok(());
     }
-    let named = named_plugins(&campaign.content);
-    Ok(plugins::require(tx, campaign.app_id, &named).await?)
+    let mut named = named_plugins(&campaign.content);
+    if let Some(before) = before.filter(|_| status != Status::Active) {
+        let known = named_plugins(&before.content);
+        named.retain(|name| !known.contains(name));
+    }
+    Ok(plugins.require(tx, campaign.app_id, named).await?)
 }
 
 /// The plugins that a campaign names: for its trigger, and for what stands in its texts.

@@ -11,6 +11,7 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::event_names;
 use crate::segments::{Audiences, Change, Watch, expand};
 
 /// The trigger of a campaign that runs by the calendar and has none of its own.
@@ -55,6 +56,20 @@ impl<'a> Terms<'a> {
         let mut named = self.audience.map(expand::named).unwrap_or_default();
         named.extend(self.watch().map(|watch| watch.segment_id));
         named
+    }
+
+    /// What is wrong with the names of events in it. What a plugin that is named gets is that plugin's to check.
+    pub(crate) fn check_event_names(&self) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        if let Some(trigger) = self.trigger
+            && self.named_plugin().is_none()
+        {
+            event_names::check(trigger, "/trigger", &mut errors);
+        }
+        if let Some(audience) = self.audience {
+            event_names::check(audience, "/audience", &mut errors);
+        }
+        errors
     }
 
     /// The configuration that the trigger plugin gets: of the slot's plugin the trigger and the audience, with the conditions

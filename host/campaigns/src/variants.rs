@@ -191,7 +191,8 @@ fn spec_of<V: Variant>(variant: &V, place: &str, errors: &mut Vec<FieldError>) -
     }
 }
 
-/// Asks the personalization plugin what it has against a variant. What the host found already is not said twice.
+/// Checks the names of events in a variant, and asks the personalization plugin what it has against it. What the host found
+/// already is not said twice.
 pub async fn check_personalization<V: Variant>(
     plugins: &Plugins,
     deciders: &Deciders,
@@ -202,6 +203,8 @@ pub async fn check_personalization<V: Variant>(
     let Some(personalization) = variant.personalization() else {
         return Ok(());
     };
+    let named = personalization::check_event_names(personalization);
+    gather(Err::<(), _>(Refused::Invalid(named)), place, errors)?;
     let checked = configuration(personalization).check(plugins, deciders);
     gather(checked.await, place, errors)
 }

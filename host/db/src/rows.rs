@@ -21,7 +21,6 @@ pub struct Rows {
 #[derive(Debug)]
 enum Column {
     Integers(Vec<Option<i64>>),
-    Reals(Vec<Option<f64>>),
     Booleans(Vec<Option<bool>>),
     Texts(Vec<Option<String>>),
     SharedTexts(Vec<Option<Arc<str>>>),
@@ -57,12 +56,6 @@ impl Rows {
                 .into_iter()
                 .map(|value| value.into().map(|instant: Timestamp| instant.0)),
         )
-    }
-
-    /// Adds a column of floating-point numbers.
-    #[must_use]
-    pub fn reals<T: Into<Option<f64>>>(self, values: impl IntoIterator<Item = T>) -> Self {
-        self.column(Column::Reals(values.into_iter().map(Into::into).collect()))
     }
 
     /// Adds a column of truth values.
@@ -191,7 +184,6 @@ impl Column {
     fn len(&self) -> usize {
         match self {
             Self::Integers(values) => values.len(),
-            Self::Reals(values) => values.len(),
             Self::Booleans(values) => values.len(),
             Self::Texts(values) => values.len(),
             Self::SharedTexts(values) => values.len(),
@@ -203,7 +195,6 @@ impl Column {
     fn postgres_type(&self) -> &'static str {
         match self {
             Self::Integers(_) => "bigint",
-            Self::Reals(_) => "double precision",
             Self::Booleans(_) => "boolean",
             Self::Texts(_) | Self::SharedTexts(_) => "text",
             Self::Bytes(_) => "bytea",
@@ -218,7 +209,6 @@ impl Column {
         use sqlx::Arguments as _;
         match self {
             Self::Integers(values) => arguments.add(values),
-            Self::Reals(values) => arguments.add(values),
             Self::Booleans(values) => arguments.add(values),
             Self::Texts(values) => arguments.add(values),
             Self::SharedTexts(values) => {
@@ -239,7 +229,6 @@ impl Column {
         }
         match self {
             Self::Integers(values) => add(arguments, take(values, row)),
-            Self::Reals(values) => add(arguments, take(values, row)),
             Self::Booleans(values) => add(arguments, take(values, row)),
             Self::Texts(values) => add(arguments, take(values, row)),
             Self::SharedTexts(values) => add(arguments, take(values, row)),

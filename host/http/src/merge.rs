@@ -1,5 +1,6 @@
 //! Merge.
 
+use nudge_platform::field_error::FieldError;
 use nudge_platform::json::merge::apply;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,32 +8,141 @@ use serde_json::Map;
 use serde_json::Value;
 
 use crate::body;
+use crate::code::Code;
 use crate::error::ApiError;
+
+/// What a patch makes of something.
+#[derive(Debug)]
+pub struct Patched<T> {
+    /// What becomes of it.
+    pub content: T,
+    /// The same with a null in place of each key that the patch removes and that was not there. It is only to be checked for
+    /// keys that nothing can have; none: there is nothing to check.
+    pub tried: Option<T>,
+}
 
 /// What a patch makes of something. A key that it can't have is refused, even where the patch removes it.
 pub fn patched<D: Serialize, T: DeserializeOwned>(
     current: &D,
     patch: Map<String, Value>,
 ) -> Result<T, ApiError> {
+    Ok(patched_and_tried(current, patch)?.content)
+}
+
+/// What a patch makes of something that has more checks than its type.
+pub fn patched_and_tried<D: Serialize, T: DeserializeOwned>(
+    current: &D,
+    patch: Map<String, Value>,
+) -> Result<Patched<T>, ApiError> {
     let mut document = serde_json::to_value(current).map_err(ApiError::internal)?;
-    let removed = patch.iter().filter(|(_, value)| value.is_null());
-    let absent = removed.filter(|(key, _)| document.get(key).is_none());
-    let absent: Vec<String> = absent.map(|(key, _)| key.clone()).collect();
-    apply(&mut document, Value::Object(patch));
-    if !absent.is_empty() {
-        let mut tried = document.clone();
-        let nulls = absent.into_iter().map(|key| (key, Value::Null));
-        if let Some(members) = tried.as_object_mut() {
-            members.extend(nulls);
-        }
-        let refused = body::parse_value::<T>(tried).err();
-        let unknown = |error: &ApiError| {
-            let mut errors = error.errors().iter();
-            errors.any(|error| error.code == "unknown_key")
-        };
-        if let Some(error) = refused.filter(unknown) {
-            return Err(error);
+    let patch = Value::Object(patch);
+    let mut with_nulls = document.clone();
+    let tried = if lay(&mut with_nulls, &patch) {
+        refuse_unknown(body::parse_value::<T>(with_nulls))?
+    } else {
+        None
+    };
+    apply(&mut document, patch);
+    let content = body::parse_value(document)?;
+    Ok(Patched { content, tried })
+}
+
+/// Refuses keys that nothing has, if a check has found any.
+pub fn refuse_unknown<T, E: Into<ApiError>>(checked: Result<T, E>) -> Result<Option<T>, ApiError> {
+    let error: ApiError = match checked {
+        Ok(checked) => return Ok(Some(checked)),
+        Err(error) => error.into(),
+    };
+    let errors = error.errors().iter();
+    let unknown = errors.filter(|error| error.code == "unknown_key").cloned();
+    let unknown: Vec<FieldError> = unknown.collect();
+    if unknown.is_empty() {
+        return Ok(None);
+    }
+    Err(ApiError::fields(Code::ValidationFailed, unknown))
+}
+
+/// Lays a patch over a document, but leaves a null for what it removes and is not there; answers whether there is such a
+/// null.
+fn lay(document: &mut Value, patch: &Value) -> bool {
+    let Value::Object(patch) = patch else {
+        document.clone_from(patch);
+        return false;
+    };
+    if !document.is_object() {
+        *document = Value::Object(Map::new());
+    }
+    let Value::Object(members) = document else {
+        return false;
+    };
+    let mut is_any_absent = false;
+    for (key, value) in patch {
+        if !value.is_null() {
+            let member = members.entry(key.clone()).or_insert(Value::Null);
+            is_any_absent |= lay(member, value);
+        } else if members.remove(key).is_none() {
+            members.insert(key.clone(), Value::Null);
+            is_any_absent = true;
         }
     }
-    body::parse_value(document)
+    is_any_absent
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Inner {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        known: Option<u8>,
+    }
+
+    #[derive(Debug, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Outer {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        inner: Option<Inner>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        free: Option<Value>,
+    }
+
+    fn patched(inner: Option<Inner>, patch: Value) -> Result<Patched<Outer>, ApiError> {
+        let free = Some(json!({"a": {"b": 1}}));
+        let Value::Object(patch) = patch else {
+            panic!("a patch is an object");
+        };
+        patched_and_tried(&Outer { inner, free }, patch)
+    }
+
+    #[test]
+    fn a_key_that_nothing_has_is_refused_at_every_depth() {
+        for inner in [None, Some(1)] {
+            let inner = || inner.map(|known| Inner { known: Some(known) });
+            for patch in [json!({"typo": null}), json!({"inner": {"typo": null}})] {
+                let refused = patched(inner(), patch.clone()).unwrap_err();
+                assert_eq!(refused.errors()[0].code, "unknown_key", "{patch}");
+            }
+            let known = patched(inner(), json!({"inner": {"known": null}})).unwrap();
+            assert!(known.content.inner.unwrap().known.is_none());
+        }
+    }
+
+    #[test]
+    fn a_key_of_a_free_form_is_left_to_whoever_checks_that() {
+        let patch = json!({"free": {"a": {"b": null, "c": null}, "d": {"e": null}}});
+        let done = patched(None, patch).unwrap();
+        assert_eq!(done.content.free, Some(json!({"a": {}, "d": {}})));
+        let tried = done.tried.unwrap();
+        assert_eq!(
+            tried.free,
+            Some(json!({"a": {"c": null}, "d": {"e": null}}))
+        );
+        let there = patched(None, json!({"free": {"a": {"b": null}}})).unwrap();
+        assert!(there.tried.is_none());
+    }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use nudge_campaigns::targeting::is_zone;
 use nudge_db::Timestamp;
 use nudge_http::body::{self, Few};
 use nudge_http::{ApiError, Code};
@@ -317,16 +318,20 @@ impl<'a> Body<'a> {
 
     /// What the request says about all its events. One without a context comes from a server.
     pub(super) fn origin(&self) -> Origin {
-        let owned = |text: &Option<Text<'_>>| text.as_deref().map(str::to_owned);
+        // An empty text says nothing, and leaves what is known.
+        let owned = |text: &Option<Text<'_>>| {
+            let said = text.as_deref().filter(|text| !text.is_empty());
+            said.map(str::to_owned)
+        };
         match &self.context {
             Some(context) => Origin {
                 platform: owned(&context.platform),
                 app_version: owned(&context.app_version),
                 locale: owned(&context.locale),
-                timezone: owned(&context.timezone),
-                device_id: owned(&context.device_id).filter(|id| !id.is_empty()),
+                timezone: owned(&context.timezone).filter(|name| is_zone(name)),
+                device_id: owned(&context.device_id),
                 sdk_version: owned(&context.sdk_version),
-                session_id: owned(&context.session_id).filter(|id| !id.is_empty()),
+                session_id: owned(&context.session_id),
                 source: Source::Sdk,
             },
             None => Origin {

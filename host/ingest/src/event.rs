@@ -121,8 +121,17 @@ fn check(
     let name = body
         .name
         .text()
-        .filter(|name| is_name(name) && !is_reserved(name))
-        .ok_or_else(|| refuse("invalid_name", "name must be a text of 1 to 200 characters"))?;
+        .filter(|name| is_name(name))
+        .ok_or_else(|| {
+            refuse(
+                "invalid_name",
+                "name must be a text of 1 to 200 characters and no control characters",
+            )
+        })?;
+    if is_reserved(name) {
+        let message = "the server names its own events so, and nobody else sends them";
+        return Err(refuse("invalid_name", message));
+    }
     let sent = body
         .timestamp
         .text()

@@ -16,6 +16,7 @@ use nudge_records::events::{Event, Origin, store};
 use nudge_records::instructions::views::InstructionView;
 use nudge_records::instructions::{self, Instruction};
 use nudge_records::stats;
+use nudge_records::subjects::{self, AliasView};
 use uuid::Uuid;
 
 use super::body::Delivery;
@@ -339,10 +340,15 @@ async fn instructions_for(
     }
     let now = services.clock.now();
     let mut tx = services.db.read().await?;
+    let standing = subjects::store::of_subject(&mut tx, app.id, committed.subject_id).await?;
+    let may_message = |standing: &AliasView| !standing.suppressed && standing.may_message(app);
+    let Some(standing) = standing.filter(may_message) else {
+        return Ok(Vec::new());
+    };
     let found = instructions::store::of_events(
         &mut tx,
         app.id,
-        committed.subject_id,
+        standing.subject_id,
         &delivery.event_ids.items,
         now,
     )

@@ -137,8 +137,10 @@ pub async fn start_session(
     Sdk { app }: Sdk,
     CurrentToken(current): CurrentToken,
     State(services): State<Shared>,
-    Json(request): Json<SessionRequest>,
+    Json(mut request): Json<SessionRequest>,
 ) -> Result<Data<SessionView>, ApiError> {
+    // An empty text says nothing.
+    request.platform = request.platform.filter(|name| !name.is_empty());
     check_anonymous_id("/anonymousId", &request.anonymous_id)?;
     for (name, text) in [
         ("platform", &request.platform),
@@ -361,15 +363,18 @@ pub async fn update_consent(
     }
     tx.commit().await?;
     services.polls.wake(before.subject_id);
+    let before_at = before.consent_at;
     let standing = AliasView {
         analytics_consent: request.analytics.or(before.analytics_consent),
         messaging_consent: request.messaging.or(before.messaging_consent),
         ..before
     };
+    let says_nothing = analytics.is_none() && messaging.is_none();
+    let said_before = before_at.filter(|_| says_nothing);
     let view = ConsentView {
         analytics: standing.may_analyze(&subject.app),
         messaging: standing.may_message(&subject.app),
-        updated_at: clock::to_text(now),
+        updated_at: clock::to_text(said_before.unwrap_or(now)),
     };
     Ok(Data { data: view })
 }

@@ -8,6 +8,7 @@ use nudge_db::{Db, Timestamp, Tx};
 use nudge_platform::clock;
 use nudge_platform::secrets::hexadecimal;
 use nudge_records::decisions::transcript::Transcript;
+use nudge_records::events;
 use nudge_wasm::trigger::Facts;
 use nudge_wasm::{FactsUnavailable, PastEvent, Value};
 use parking_lot::Mutex;
@@ -144,6 +145,7 @@ impl View {
 impl Ledger {
     /// Reads ahead when the newest events of some names were, of subjects whose campaigns count them: one statement instead
     /// of one for each question of a plugin. Of several aliases the newest are in no index's order; they are asked for one by one.
+    /// No event has a name that can't be one, and a database may refuse to look for it.
     pub(super) async fn read_ahead(
         &mut self,
         tx: &mut Tx,
@@ -158,7 +160,7 @@ impl Ledger {
         self.aliases
             .extend(crate::history::aliases_of(tx, self.app_id, &subjects).await?);
         let (mut places, mut questions) = (Vec::new(), Vec::new());
-        for (number, name) in asked {
+        for (number, name) in asked.iter().filter(|(_, name)| events::is_name(name)) {
             let Some(subject) = self.subject(*number) else {
                 continue;
             };

@@ -54,6 +54,7 @@ pub mod history;
 mod memory;
 mod messages;
 pub mod personalization;
+pub mod places;
 pub mod plugin_state;
 mod projection;
 mod quota;

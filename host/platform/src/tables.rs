@@ -459,7 +459,7 @@ pub const IMPERSONAL: &[Table] = &[
         OfApp::Indexed,
     ),
     table("identity_keys", "app_id, kid", OfApp::Indexed),
-    // What a job is asked to do names a person only until it is done.
+    // What a job is asked to do names a person only until it is done, and how far it has come nobody who was deleted.
     table("jobs", "id", OfApp::Indexed),
     table("keys", "id", OfApp::Indexed),
     table("nodes", "id", OfApp::No),
@@ -489,6 +489,7 @@ pub const IMPERSONAL: &[Table] = &[
     ),
     table("segment_sweeps", "app_id", OfApp::Indexed),
     table("segment_uses", "segment_id, user_id", OfApp::Indexed),
+    // The newest person as of the conditions is nobody who was deleted.
     table("segments", "id", OfApp::Indexed),
     table("server_secrets", "name", OfApp::No),
     // Sums, out of which a person's attempts are taken when they are erased.

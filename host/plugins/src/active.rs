@@ -55,10 +55,12 @@ pub struct Active {
     pub term: Arc<RolloutPeriod>,
     /// The version that is tried.
     pub candidate: Option<ShadowCandidate>,
+    /// The version in whose place a roll-back put the active one: it knows what is read under configurations that only it takes.
+    pub rolled_back: Option<Arc<Plugin>>,
 }
 
 /// A loaded candidate.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ShadowCandidate {
     /// How it is tried.
     pub strategy: Strategy,
@@ -82,6 +84,32 @@ impl Active {
             plugin: within(&self.plugin),
             term: Arc::clone(&self.term),
             candidate,
+            rolled_back: self.rolled_back.clone(),
+        }
+    }
+
+    /// The same, in whose active version's place is one that decides nothing.
+    fn replaced(&self, plugin: Plugin, term: RolloutPeriod) -> Self {
+        Self {
+            origin: self.origin,
+            plugin: Arc::new(plugin),
+            term: Arc::new(term),
+            candidate: self.candidate.clone(),
+            rolled_back: self.rolled_back.clone(),
+        }
+    }
+
+    /// The same under a configuration that the active version refuses: it fails on all that it is asked, which is held against
+    /// no role of it. `what` is wrong with the configuration.
+    pub(crate) fn refusing(&self, what: &str) -> Self {
+        self.replaced(self.plugin.refusing(what), self.term.without_role())
+    }
+
+    /// The same in the place of a version that a roll-back took out of a slot.
+    fn in_place_of(&self, rolled_back: &Arc<Plugin>) -> Self {
+        Self {
+            rolled_back: Some(Arc::clone(rolled_back)),
+            ..self.replaced((*self.plugin).clone(), (*self.term).clone())
         }
     }
 
@@ -199,14 +227,25 @@ pub async fn resolve(
             deciders.named.insert(entry.name.clone(), Arc::new(active));
         }
     }
+    fill_slots(&mut deciders, catalogue);
+    Ok(deciders)
+}
+
+/// Puts plugins into the slots that people chose them for. Where a roll-back left nothing active of one, the built-in plugin
+/// decides in its place.
+fn fill_slots(deciders: &mut Deciders, catalogue: &Catalogue) {
     for kind in Kind::ALL {
         let Some(slot) = catalogue.slot(kind) else {
             continue;
         };
         let found = deciders.find(kind, PluginRef::Named(&slot.plugin)).cloned();
-        if let Some(active) = found.filter(|active| !active.plugin.is_withdrawn()) {
-            deciders.slots.insert(kind, active);
+        if let Some(active) = found.as_ref().filter(|it| !it.plugin.is_withdrawn()) {
+            deciders.slots.insert(kind, Arc::clone(active));
         } else {
+            if let (Some(withdrawn), Some(built_in)) = (found, deciders.built_in.get(&kind)) {
+                let in_its_place = built_in.in_place_of(&withdrawn.plugin);
+                deciders.slots.insert(kind, Arc::new(in_its_place));
+            }
             tracing::error!(
                 plugin.name = slot.plugin,
                 plugin.kind = %kind,
@@ -214,7 +253,6 @@ pub async fn resolve(
             );
         }
     }
-    Ok(deciders)
 }
 
 /// Loads a plugin; answers too whether everything of it could be loaded.
@@ -242,6 +280,7 @@ async fn load(
                 term: active_term(entry, &plugin),
                 plugin,
                 candidate: None,
+                rolled_back: None,
             })
         });
         return Ok((active, false));
@@ -262,6 +301,7 @@ async fn load(
         term: active_term(entry, &plugin),
         plugin,
         candidate,
+        rolled_back: rolled_back(plugins, db, entry).await?,
     };
     Ok((Some(Arc::new(active)), complete))
 }
@@ -272,19 +312,42 @@ async fn withdrawn(plugins: &Plugins, db: &Db, entry: &Entry) -> nudge_db::Resul
     let last = entry.last_rollback.as_ref();
     let last = last.filter(|last| last.automatic && last.active_version.is_none());
     let Some(last) = last else { return Ok(None) };
-    let mut tx = db.read().await?;
-    let version = store::find_version(&mut tx, entry.app_id, &entry.name, &last.version).await?;
-    drop(tx);
-    let Some(version) = version else {
-        return Ok(None);
-    };
-    let plugin = load_release(plugins, db, entry, &version.release).await?;
+    let plugin = load_version(plugins, db, entry, &last.version).await?;
     Ok(plugin.map(|plugin| Active {
         origin: Origin::of(entry.app_id),
         term: term(entry, &plugin, entry.updated_at),
         plugin: Arc::new(plugin.withdrawn()),
         candidate: None,
+        rolled_back: None,
     }))
+}
+
+/// The version that was active until a roll-back brought the one that is.
+async fn rolled_back(
+    plugins: &Plugins,
+    db: &Db,
+    entry: &Entry,
+) -> nudge_db::Result<Option<Arc<Plugin>>> {
+    match entry.rolled_back_from() {
+        Some(version) => load_version(plugins, db, entry, version).await,
+        None => Ok(None),
+    }
+}
+
+/// Loads a version, if it is there still.
+async fn load_version(
+    plugins: &Plugins,
+    db: &Db,
+    entry: &Entry,
+    version: &str,
+) -> nudge_db::Result<Option<Arc<Plugin>>> {
+    let mut tx = db.read().await?;
+    let version = store::find_version(&mut tx, entry.app_id, &entry.name, version).await?;
+    drop(tx);
+    match version {
+        Some(version) => load_release(plugins, db, entry, &version.release).await,
+        None => Ok(None),
+    }
 }
 
 fn active_term(entry: &Entry, plugin: &Plugin) -> Arc<RolloutPeriod> {

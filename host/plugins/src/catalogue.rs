@@ -31,6 +31,17 @@ pub struct Entry {
     pub updated_at: Timestamp,
 }
 
+impl Entry {
+    /// The version in whose place the last roll-back put what is active since; that may be nothing.
+    pub fn rolled_back_from(&self) -> Option<&str> {
+        let active = self.rollout.active.as_ref();
+        let active = active.map(|release| &*release.version);
+        let last = self.last_rollback.as_ref()?;
+        let is_since = last.role == "active" && last.active_version.as_deref() == active;
+        is_since.then_some(&*last.version)
+    }
+}
+
 /// Which plugin decides where none is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {

@@ -11,6 +11,9 @@ use super::catalogue::PluginRef;
 use super::rollout::Strategy;
 use super::{CheckFailed, Plugins};
 
+/// Mistakes that are told where a configuration is kept that is refused.
+const MOST_TOLD: usize = 3;
+
 /// A configuration and the plugin that it is for.
 #[derive(Clone, Debug)]
 pub struct Configuration<'a> {
@@ -66,6 +69,25 @@ pub enum Refused {
     Check(#[from] CheckFailed),
 }
 
+impl Refused {
+    /// What is wrong, in a sentence; none: that is not known now, or nothing that the plugin says.
+    fn sentence(&self) -> Option<String> {
+        match self {
+            Self::Invalid(errors) => {
+                let errors = errors.iter().take(MOST_TOLD);
+                let told = errors.map(|error| format!("{}: {}", error.pointer, error.detail));
+                Some(told.collect::<Vec<_>>().join("; "))
+            }
+            Self::Check(CheckFailed::Failed(failed))
+                if !failed.is_the_hosts() && !failed.was_starved() =>
+            {
+                Some(failed.to_string())
+            }
+            Self::Check(_) => None,
+        }
+    }
+}
+
 impl From<Reads> for Reading {
     fn from(reads: Reads) -> Self {
         Self {
@@ -98,6 +120,9 @@ impl Reading {
 
 impl Configuration<'_> {
     /// Asks the plugin. What `before` says is not asked again: the same bytes give the same answer.
+    ///
+    /// A configuration of something that decides about people, which the version that a roll-back brought refuses, is kept
+    /// without anything that decides under it: each event of it fails, and can be replayed.
     pub async fn accept(
         self,
         plugins: &Plugins,
@@ -105,7 +130,47 @@ impl Configuration<'_> {
         before: Option<&Accepted>,
     ) -> Result<Accepted, Refused> {
         let decider = self.decider(deciders)?;
-        self.accept_by(plugins, decider, before).await
+        match self.accept_by(plugins, decider, before).await {
+            Err(refused) if self.kind != Kind::Validation => {
+                let kept = self.keep(plugins, decider, before, &refused).await;
+                kept.ok_or(refused)
+            }
+            answer => answer,
+        }
+    }
+
+    /// Keeps a configuration that is refused, if it was accepted before or the version that was rolled back accepts it.
+    async fn keep(
+        &self,
+        plugins: &Plugins,
+        decider: &Arc<Active>,
+        before: Option<&Accepted>,
+        refused: &Refused,
+    ) -> Option<Accepted> {
+        let what = refused.sentence()?;
+        let before = before.filter(|before| *before.config == *self.text);
+        let reading = if let Some(before) = before {
+            Arc::clone(&before.reading)
+        } else {
+            let rolled_back = decider.rolled_back.as_ref()?;
+            let asked = plugins.check_config(rolled_back, self.text.clone());
+            Arc::new(asked.await.ok()?.ok()?.into())
+        };
+        if before.is_none_or(|before| !before.decider.plugin.is_withdrawn()) {
+            let description = decider.plugin.description();
+            tracing::error!(
+                plugin.name = description.name,
+                plugin.version = description.version,
+                problems = what,
+                "the active version refuses a configuration; each of its events fails"
+            );
+        }
+        Some(Accepted {
+            trial: self.trial(plugins, decider).await,
+            decider: Arc::new(decider.refusing(&what)),
+            config: self.text.as_str().into(),
+            reading,
+        })
     }
 
     /// Asks the plugin of the kind that is a part of the server, whatever plugins an app has.
@@ -142,21 +207,20 @@ impl Configuration<'_> {
             Ok(reads) => Arc::new(reads.into()),
             Err(problems) => return Err(Refused::Invalid(self.problems(problems))),
         };
-        let trial = match &decider.candidate {
-            Some(trial) => {
-                let checked = plugins.check_config(&trial.plugin, self.text.clone());
-                // What a candidate fails on, the active version decides.
-                let reads = checked.await.ok().and_then(Result::ok);
-                reads.map(|reads| Arc::new(reads.into()))
-            }
-            None => None,
-        };
         Ok(Accepted {
             decider: Arc::clone(decider),
             config: self.text.as_str().into(),
             reading,
-            trial,
+            trial: self.trial(plugins, decider).await,
         })
+    }
+
+    /// What the candidate reads. What it fails on, the active version decides.
+    async fn trial(&self, plugins: &Plugins, decider: &Active) -> Option<Arc<Reading>> {
+        let trial = decider.candidate.as_ref()?;
+        let checked = plugins.check_config(&trial.plugin, self.text.clone());
+        let reads = checked.await.ok()?.ok()?;
+        Some(Arc::new(reads.into()))
     }
 
     /// Asks the plugin whether the configuration can be saved. One of which a roll-back left nothing active takes none.

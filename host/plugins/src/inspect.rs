@@ -9,7 +9,7 @@ use crate::check::Check;
 use crate::upload_errors;
 
 /// Names that begin like this are the built-in plugins'.
-pub(crate) const RESERVED: &str = "default-";
+const RESERVED: &str = "default-";
 
 /// A component that can be a plugin.
 #[derive(Debug)]
@@ -29,6 +29,13 @@ pub enum UploadRefusal {
     Unavailable(anyhow::Error),
 }
 
+/// Whether no upload can have a name; why, for a person.
+pub fn reserved(name: &str) -> Option<String> {
+    name.starts_with(RESERVED).then(|| {
+        format!("the name `{name}` begins with `{RESERVED}`, as only the built-in plugins' names do; choose another")
+    })
+}
+
 /// Compiles a component and tries it. Blocks for as long as that takes.
 pub fn inspect(engine: &Engine, component: &[u8]) -> Result<Inspected, UploadRefusal> {
     let started = Instant::now();
@@ -43,11 +50,7 @@ pub fn inspect(engine: &Engine, component: &[u8]) -> Result<Inspected, UploadRef
     };
     let milliseconds = started.elapsed().as_millis();
     let description = plugin.description();
-    if description.name.starts_with(RESERVED) {
-        let detail = format!(
-            "the name `{}` begins with `{RESERVED}`, as only the built-in plugins' names do; choose another",
-            description.name
-        );
+    if let Some(detail) = reserved(&description.name) {
         return Err(UploadRefusal::Rejected(upload_errors::refused(
             "reserved_name",
             detail,

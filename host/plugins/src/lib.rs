@@ -49,9 +49,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use nudge_db::Tx;
 use nudge_wasm::{Compiler, Engine, EngineConfig, Failed, Kind, Limits, Plugin, Problem, Reads};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
+use uuid::Uuid;
 
 pub use crate::fair_queue::Share;
 pub use crate::rollout_period::RolloutPeriod;
@@ -140,6 +142,21 @@ impl Plugins {
         Kind::ALL.iter().filter_map(|kind| self.built_in.get(kind))
     }
 
+    /// Fails as a lost race where a name is neither that of a built-in plugin nor that of one which an app or the server has: one was
+    /// removed since the names were checked. Call it once the app's version is moved, which a removal does before it looks
+    /// for the plugin's name.
+    pub async fn require(
+        &self,
+        tx: &mut Tx,
+        app_id: Uuid,
+        mut names: BTreeSet<&str>,
+    ) -> nudge_db::Result<()> {
+        for active in self.built_in() {
+            names.remove(&*active.plugin.description().name);
+        }
+        store::require(tx, app_id, names).await
+    }
+
     /// Asks a plugin whether it accepts a configuration, and what it reads under it.
     pub async fn check_config(
         &self,
@@ -202,6 +219,7 @@ fn load_built_in(engine: &Engine, config: &Config) -> anyhow::Result<HashMap<Kin
             term: Arc::new(RolloutPeriod::built_in(&plugin)),
             plugin: Arc::new(plugin),
             candidate: None,
+            rolled_back: None,
         };
         (kind, Arc::new(active))
     });

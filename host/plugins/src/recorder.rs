@@ -89,7 +89,7 @@ impl Recorder {
         let written = self.write(db, &counts, &lines, &comparisons).await;
         if written.is_ok() {
             let mut failing = self.failing.lock();
-            let terms = counts.failing().filter(|term| !term.is_built_in());
+            let terms = counts.failing().filter(|term| !term.has_no_role());
             failing.extend(terms.map(|term| (Arc::clone(term), LOOKS)));
         } else {
             self.statistics.give_back(counts);

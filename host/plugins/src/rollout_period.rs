@@ -17,7 +17,7 @@ pub struct RolloutPeriod {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// When it came into its role; the epoch for built-in plugins, which have no roles.
+    /// When it came into its role; the epoch where it has none, as built-in plugins have.
     pub since: Timestamp,
 }
 
@@ -33,8 +33,16 @@ impl RolloutPeriod {
         }
     }
 
-    /// Whether the version can be rolled back.
-    pub(super) fn is_built_in(&self) -> bool {
+    /// What calls are counted under that are held against no role of the version.
+    pub(super) fn without_role(&self) -> Self {
+        Self {
+            since: Timestamp(0),
+            ..self.clone()
+        }
+    }
+
+    /// Whether the version has no role that it could be rolled back from.
+    pub(super) fn has_no_role(&self) -> bool {
         self.since == Timestamp(0)
     }
 }

@@ -10,7 +10,6 @@ use nudge_wasm::Kind;
 use uuid::Uuid;
 
 use super::catalogue::{Catalogue, Entry, SERVER, Slot};
-use super::inspect::RESERVED;
 use super::rollout::{Candidate, Release, Rollout, Strategy};
 
 pub use versions::{
@@ -145,9 +144,8 @@ pub async fn lock(tx: &mut Tx, app_id: Uuid, name: &str) -> Result<bool> {
 
 /// Fails as a lost race where neither an app nor the server has a plugin of each name: one was removed since the names were checked.
 /// Call it once the app's version is moved, which a removal does before it looks for the plugin's name.
-pub async fn require(tx: &mut Tx, app_id: Uuid, names: &BTreeSet<&str>) -> Result<()> {
-    let uploaded = names.iter().filter(|name| !name.starts_with(RESERVED));
-    let uploaded: Vec<String> = uploaded.map(|name| (*name).to_owned()).collect();
+pub(crate) async fn require(tx: &mut Tx, app_id: Uuid, names: BTreeSet<&str>) -> Result<()> {
+    let uploaded: Vec<String> = names.into_iter().map(str::to_owned).collect();
     if uploaded.is_empty() {
         return Ok(());
     }

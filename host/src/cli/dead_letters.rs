@@ -92,16 +92,21 @@ pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<()> {
 async fn list(config: &Config, arguments: List) -> anyhow::Result<()> {
     let client = client(config, &arguments.target)?;
     let conditions = arguments.filter.conditions();
-    let letters = client.list(&["dead-letters"], &conditions).await?;
     if arguments.target.json {
+        let letters = client.list(&["dead-letters"], &conditions).await?;
         say(Json::Array(letters));
         return Ok(());
     }
-    if letters.is_empty() {
-        say("no dead letters");
+    let mut pages = client.pages(&["dead-letters"], &conditions)?;
+    let mut any = false;
+    while let Some(letters) = pages.next().await? {
+        any |= !letters.is_empty();
+        for letter in &letters {
+            say(line(letter));
+        }
     }
-    for letter in &letters {
-        say(line(letter));
+    if !any {
+        say("no dead letters");
     }
     Ok(())
 }

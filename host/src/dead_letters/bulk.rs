@@ -77,9 +77,31 @@ struct Plan {
     failures: Vec<Failure>,
 }
 
+/// The condition with a NUL in its text, if there is one: no letter meets it, and PostgreSQL refuses to look.
+pub fn nul(filter: &Filter) -> Option<&'static str> {
+    let texts = [
+        ("eventName", &filter.event_name),
+        ("reason", &filter.reason),
+    ];
+    let has_nul = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains('\0'));
+    let mut texts = texts.into_iter();
+    texts.find(|(_, text)| has_nul(text)).map(|(name, _)| name)
+}
+
+/// What a job is asked to do. Before such filters were refused, jobs were queued with one that no letter meets.
+fn input(job: &RunningJob) -> Result<Input, Error> {
+    let input: Input = job.input()?;
+    match nul(&input.filter) {
+        None => Ok(input),
+        Some(name) => Err(Error::Failed(format!(
+            "`{name}` of the filter has a NUL character"
+        ))),
+    }
+}
+
 /// Replays letters.
 pub async fn run_replay(services: &Shared, job: &mut RunningJob) -> Result<Value, Error> {
-    let input: Input = job.input()?;
+    let input = input(job)?;
     let mut progress: Progress = job.progress()?;
     loop {
         job.check()?;
@@ -255,7 +277,7 @@ async fn commit(
 
 /// Acknowledges letters.
 pub async fn run_acknowledge(services: &Shared, job: &mut RunningJob) -> Result<Value, Error> {
-    let input: Input = job.input()?;
+    let input = input(job)?;
     let (mut done, mut total): (i64, Option<i64>) = job.progress()?;
     loop {
         job.check()?;

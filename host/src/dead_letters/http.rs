@@ -218,13 +218,24 @@ impl FilterRequest {
     fn filter(self, now: Timestamp) -> Result<Filter, ApiError> {
         let until_now = Timestamp(now.0 + 1);
         let to = end("filter/to", self.to.as_deref())?;
-        Ok(Filter {
+        let filter = Filter {
             from: begin("filter/from", self.from.as_deref())?,
             to: Some(to.map_or(until_now, |to| to.min(until_now))),
             event_name: self.event_name,
             reason: self.reason,
             stage: self.stage,
-        })
+        };
+        match bulk::nul(&filter) {
+            None => Ok(filter),
+            Some(name) => {
+                let detail = format!("`{name}` has a NUL character");
+                Err(ApiError::field(
+                    format!("/filter/{name}"),
+                    "invalid",
+                    detail,
+                ))
+            }
+        }
     }
 }
 

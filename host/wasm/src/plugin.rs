@@ -27,7 +27,14 @@ pub struct Plugin {
     /// Of its decisions.
     limits: Arc<Limits>,
     unlimited_timers: bool,
-    withdrawn: bool,
+    withdrawn: Option<Arc<Withdrawal>>,
+}
+
+/// Why a version decides nothing any longer.
+#[derive(Debug)]
+struct Withdrawal {
+    code: &'static str,
+    message: String,
 }
 
 /// What a plugin says of itself.
@@ -84,7 +91,7 @@ impl Plugin {
             version: Arc::new(version),
             description: Arc::new(description),
             unlimited_timers: false,
-            withdrawn: false,
+            withdrawn: None,
         }
     }
 
@@ -92,15 +99,30 @@ impl Plugin {
     /// says of configurations holds.
     #[must_use]
     pub fn withdrawn(&self) -> Self {
+        let message = "the version was rolled back, and no other is active";
+        self.without_decisions("rolled_back", message.to_owned())
+    }
+
+    /// The same version, which decides nothing under a configuration that it refuses: it fails on all that it is asked, without
+    /// being called. `what` is wrong with the configuration.
+    #[must_use]
+    pub fn refusing(&self, what: &str) -> Self {
+        self.without_decisions(
+            "config_refused",
+            format!("the version that is active refuses the configuration: {what}"),
+        )
+    }
+
+    fn without_decisions(&self, code: &'static str, message: String) -> Self {
         Self {
-            withdrawn: true,
+            withdrawn: Some(Arc::new(Withdrawal { code, message })),
             ..self.clone()
         }
     }
 
     /// Whether it decides nothing any longer.
     pub fn is_withdrawn(&self) -> bool {
-        self.withdrawn
+        self.withdrawn.is_some()
     }
 
     /// The same version, whose decisions may use no more than this either.
@@ -252,10 +274,10 @@ impl Plugin {
         let failure = if self.kind() != wanted {
             let reason = format!("a {} plugin was called as a {wanted} plugin", self.kind());
             Failure::Trap(reason)
-        } else if self.withdrawn {
+        } else if let Some(withdrawal) = &self.withdrawn {
             Failure::Refused {
-                code: "rolled_back".to_owned(),
-                message: "the version was rolled back, and no other is active".to_owned(),
+                code: withdrawal.code.to_owned(),
+                message: withdrawal.message.clone(),
             }
         } else {
             return Ok(());

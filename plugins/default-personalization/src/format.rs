@@ -64,7 +64,7 @@ impl Format {
             Style::Integer => number::grouped(number, 0..=0, locale),
             Style::Percent => {
                 let space = if locale.spaced() { "\u{a0}" } else { "" };
-                format!("{}{space}%", number::grouped(number * 100.0, 0..=0, locale))
+                format!("{}{space}%", number::hundredths(number, locale))
             }
             Style::Currency(code) => currency::amount(number, code, locale),
             Style::Decimal | Style::Date | Style::DateTime => {
@@ -157,6 +157,15 @@ mod tests {
         assert_eq!(format(Style::Decimal, "en").number(-999.0), "-999");
         assert_eq!(format(Style::Percent, "en").number(0.256), "26%");
         assert_eq!(format(Style::Percent, "de").number(0.25), "25\u{a0}%");
+    }
+
+    #[test]
+    fn percents_of_the_largest_numbers_have_all_their_digits() {
+        let percent = format(Style::Percent, "de").number(-1.7e308);
+        assert!(percent.starts_with("-16.999.999"), "{percent}");
+        assert!(percent.ends_with("00\u{a0}%"), "{percent}");
+        let digits = percent.chars().filter(char::is_ascii_digit);
+        assert_eq!(digits.count(), 311);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use nudge_campaigns::lifecycle::{Campaign, Content, Error};
 use nudge_campaigns::store::{self, Hold};
 use nudge_db::{Timestamp, Tx};
 use nudge_http::ApiError;
+use nudge_http::merge::{self, Patched};
 use nudge_http::precondition::IfMatch;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -41,9 +42,9 @@ pub fn patched<C: Content>(
     current: &Campaign<C>,
     if_match: IfMatch,
     patch: Map<String, Value>,
-) -> Result<C, ApiError> {
+) -> Result<Patched<C>, ApiError> {
     if_match.check(current.version)?;
-    nudge_http::merge::patched(&current.content, patch)
+    merge::patched_and_tried(&current.content, patch)
 }
 
 /// Adds what was done to a campaign to the audit log.

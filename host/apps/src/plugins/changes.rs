@@ -6,6 +6,8 @@ pub mod slot;
 mod upload;
 mod withdraw;
 
+use std::time::Instant;
+
 use nudge_db::{Timestamp, Tx};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -246,6 +248,8 @@ pub(super) async fn delete_version(
     version: &str,
 ) -> Result<(), Error> {
     let now = services.clock.now();
+    // A plugin is asked, for which no transaction may wait.
+    let refuses = refuses_what_came_after(services, owner, name, version).await?;
     let mut tx = services.db.write().await?;
     owner.entry(services, &mut tx, name).await?;
     store::lock(&mut tx, owner.app_id, name).await?;
@@ -265,10 +269,45 @@ pub(super) async fn delete_version(
         };
         return Err(Error::InUse(detail.to_owned()));
     }
+    if entry.rolled_back_from() == Some(version) {
+        let user = match entry.rollout.active {
+            Some(_) => refuses,
+            None => references::of(&mut tx, owner.app_id, name).await?,
+        };
+        if let Some(user) = user {
+            return Err(Error::InUse(format!(
+                "the version was rolled back, and says which events are kept as dead letters until another is activated: {user}"
+            )));
+        }
+    }
     store::delete_version(&mut tx, owner.app_id, name, &found.release).await?;
     let resource = format!("plugin/{name}/{version}");
     owner
         .record(&mut tx, "plugin_version.deleted", resource, json!({}), now)
         .await?;
     Ok(tx.commit().await?)
+}
+
+/// What the active version refuses that the rolled-back one accepted, in words; none: nothing, or another version was rolled back.
+async fn refuses_what_came_after(
+    services: &Services,
+    owner: &Owner,
+    name: &str,
+    version: &str,
+) -> Result<Option<String>, Error> {
+    let mut tx = services.db.read().await?;
+    let entry = owner.entry(services, &mut tx, name).await?;
+    drop(tx);
+    let was_it = entry.rolled_back_from() == Some(version);
+    let Some(active) = entry.rollout.active.as_ref().filter(|_| was_it) else {
+        return Ok(None);
+    };
+    let loaders = &services.plugins.loaders;
+    let plugin = loaders.load(&services.db, &active.digest).await?;
+    let errors = rollout::refusals(services, owner, (&entry, None), &plugin, Instant::now());
+    let first = errors.await?.into_iter().next();
+    Ok(first.map(|error| {
+        let active = &active.version;
+        format!("{active} refuses {}: {}", error.pointer, error.detail)
+    }))
 }

@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use nudge_http::body::OptionalJson;
 use nudge_http::page::{Page, PageQuery};
 use nudge_http::{ApiError, Code, Component, Data, Json, Params};
 use nudge_platform::field_error::FieldError;
@@ -11,7 +12,7 @@ use nudge_plugin_runtime::upload_errors;
 use super::changes::{self, Change, Error, Owner};
 use super::lists;
 use super::logs::views::{LogLineView, LogQuery};
-use super::requests::{ActivateRequest, KindPath, PluginPath, SlotRequest};
+use super::requests::{ActivateRequest, EmptyRequest, KindPath, PluginPath, SlotRequest};
 use super::statistics::views::{MetricsQuery, MetricsView, metrics};
 use super::views::{ActivationView, PluginDetailView, PluginView, SlotView, VersionView};
 use crate::auth::{Admin, Scope, Viewer};
@@ -191,6 +192,7 @@ pub async fn promote_plugin(
     Admin(scope): Admin,
     State(services): State<Shared>,
     path: PluginPath,
+    _: OptionalJson<EmptyRequest>,
 ) -> Result<Data<ActivationView>, ApiError> {
     change(&services, &owner(&scope), &path, &Change::Promote).await
 }
@@ -203,6 +205,7 @@ pub async fn roll_back_plugin(
     Admin(scope): Admin,
     State(services): State<Shared>,
     path: PluginPath,
+    _: OptionalJson<EmptyRequest>,
 ) -> Result<Data<ActivationView>, ApiError> {
     change(&services, &owner(&scope), &path, &Change::RollBack).await
 }

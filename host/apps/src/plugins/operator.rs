@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use nudge_http::body::OptionalJson;
 use nudge_http::page::{Page, PageQuery};
 use nudge_http::{ApiError, Component, Data, Json, Params};
 use nudge_plugin_runtime::catalogue::SERVER;
@@ -10,7 +11,7 @@ use super::changes::{self, Change, Owner};
 use super::http::{change, upload};
 use super::lists;
 use super::logs::views::{LogLineView, LogQuery};
-use super::requests::{ActivateRequest, KindPath, PluginPath, SlotRequest};
+use super::requests::{ActivateRequest, EmptyRequest, KindPath, PluginPath, SlotRequest};
 use super::statistics::views::{MetricsQuery, MetricsView, metrics};
 use super::views::{ActivationView, PluginDetailView, PluginView, SlotView, VersionView};
 use crate::auth::Operator;
@@ -120,6 +121,7 @@ pub async fn promote_server_plugin(
     operator: Operator,
     State(services): State<Shared>,
     path: PluginPath,
+    _: OptionalJson<EmptyRequest>,
 ) -> Result<Data<ActivationView>, ApiError> {
     change(&services, &owner(operator), &path, &Change::Promote).await
 }
@@ -132,6 +134,7 @@ pub async fn roll_back_server_plugin(
     operator: Operator,
     State(services): State<Shared>,
     path: PluginPath,
+    _: OptionalJson<EmptyRequest>,
 ) -> Result<Data<ActivationView>, ApiError> {
     change(&services, &owner(operator), &path, &Change::RollBack).await
 }

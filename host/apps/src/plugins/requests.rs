@@ -54,6 +54,11 @@ pub(super) enum StrategyName {
     Canary,
 }
 
+/// Nothing: the path says it all.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmptyRequest {}
+
 /// What goes into a slot.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -222,13 +222,13 @@ pub async fn enforce(
 }
 
 /// Adds a definition.
-pub async fn create(tx: &mut Tx, definition: &Definition) -> Result<(), Error> {
+pub async fn create(tx: &mut Tx, plugins: &Plugins, definition: &Definition) -> Result<(), Error> {
     // Before the count, so that two at once can't both find room.
     crate::apps::bump_version(tx, definition.app_id, definition.created_at).await?;
     if store::count(tx, definition.app_id).await? >= MOST {
         return Err(Error::TooMany);
     }
-    require_plugin(tx, definition).await?;
+    require_plugin(tx, plugins, definition).await?;
     store::insert(tx, definition)
         .await
         .map_err(|error| match error.kind() {
@@ -238,9 +238,9 @@ pub async fn create(tx: &mut Tx, definition: &Definition) -> Result<(), Error> {
 }
 
 /// Replaces a definition if nobody else did since it was read.
-pub async fn update(tx: &mut Tx, definition: &Definition) -> Result<(), Error> {
+pub async fn update(tx: &mut Tx, plugins: &Plugins, definition: &Definition) -> Result<(), Error> {
     crate::apps::bump_version(tx, definition.app_id, definition.updated_at).await?;
-    require_plugin(tx, definition).await?;
+    require_plugin(tx, plugins, definition).await?;
     if !store::update(tx, definition).await? {
         return Err(Error::VersionMismatch);
     }
@@ -248,13 +248,19 @@ pub async fn update(tx: &mut Tx, definition: &Definition) -> Result<(), Error> {
 }
 
 /// Has a definition checked anew where the plugin that it names was removed since.
-async fn require_plugin(tx: &mut Tx, definition: &Definition) -> Result<(), Error> {
+async fn require_plugin(
+    tx: &mut Tx,
+    plugins: &Plugins,
+    definition: &Definition,
+) -> Result<(), Error> {
     if definition.status == Status::Archived {
         return Ok(());
     }
     let validator = definition.content.validator.iter();
     let named = validator.map(|validator| validator.plugin.as_str());
-    Ok(plugins::store::require(tx, definition.app_id, &named.collect()).await?)
+    Ok(plugins
+        .require(tx, definition.app_id, named.collect())
+        .await?)
 }
 
 impl From<Error> for ApiError {

@@ -7,10 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::event_names;
 use crate::push::template::is_id;
 
 /// The one version there is.
 const VERSION: f64 = 1.0;
+/// The kind of a source that is the newest event of a name.
+const LATEST_EVENT: &str = "latest_event";
 /// Bindings and sources of a variant (contract 9).
 const MOST_BINDINGS: usize = 32;
 const MOST_SOURCES: usize = 16;
@@ -100,7 +103,7 @@ impl Kind {
             Self::UserProperty => "user_property",
             Self::SendData => "send_data",
             Self::TriggerEvent => "trigger_event",
-            Self::LatestEvent { .. } => "latest_event",
+            Self::LatestEvent { .. } => LATEST_EVENT,
             Self::Other(name) => name,
         }
     }
@@ -131,6 +134,20 @@ impl Type {
 /// The plugin that a `personalization` names in place of the app's.
 pub fn named_plugin(personalization: &Value) -> Option<&str> {
     personalization.get("plugin")?.as_str()
+}
+
+/// What is wrong with the names of events in a `personalization`. Pointers begin where those of the plugin do. Of sources
+/// that only a named plugin knows, the names are that plugin's to check.
+pub(crate) fn check_event_names(personalization: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let sources = personalization.get("sources").and_then(Value::as_array);
+    for (index, source) in sources.into_iter().flatten().enumerate() {
+        if source.get("kind").is_some_and(|kind| kind == LATEST_EVENT) {
+            let place = format!("/personalization/sources/{index}");
+            event_names::check(source, &place, &mut errors);
+        }
+    }
+    errors
 }
 
 impl Spec {
@@ -271,7 +288,7 @@ impl Reader {
             "user_property" => Kind::UserProperty,
             "send_data" => Kind::SendData,
             "trigger_event" => Kind::TriggerEvent,
-            "latest_event" => self.latest_event(source, place),
+            LATEST_EVENT => self.latest_event(source, place),
             _ => {
                 if !self.lenient && !name.is_empty() {
                     let detail = "must be user_property, send_data, trigger_event or latest_event";

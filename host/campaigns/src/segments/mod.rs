@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::event_names;
 use crate::trigger::Terms;
 
 pub use expand::{Audiences, CYCLE, Touch, named};
@@ -193,6 +194,7 @@ fn check_texts(content: &Content) -> Vec<FieldError> {
             detail,
         ));
     }
+    event_names::check(&content.audience, "/audience", &mut errors);
     errors
 }
 
@@ -237,6 +239,11 @@ pub async fn conditions(
     }
     if audience.is_null() {
         return Err(Error::Invalid(vec![no_audience()]));
+    }
+    let mut errors = Vec::new();
+    event_names::check(audience, "/audience", &mut errors);
+    if !errors.is_empty() {
+        return Err(Error::Invalid(errors));
     }
     let conditions = expanded(audiences, None, audience)?;
     Ok(configuration(&conditions)

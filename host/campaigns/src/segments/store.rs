@@ -159,7 +159,9 @@ pub async fn renew(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Result<Vec<(Uuid,
         audience_version: i64,
     }
     let newest: Option<Uuid> = tx
-        .sql("SELECT id FROM subjects WHERE app_id = $1 ORDER BY id DESC LIMIT 1")
+        .sql(
+            "SELECT id FROM subjects WHERE app_id = $1 AND NOT suppressed ORDER BY id DESC LIMIT 1",
+        )
         .bind(app_id)
         .fetch_value()
         .await?;

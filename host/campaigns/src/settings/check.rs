@@ -123,46 +123,49 @@ impl Settings {
     }
 
     fn check_lists(&self, errors: &mut Vec<FieldError>) {
-        let mut list =
-            |pointer: &str, items: &[String], most: usize, good: fn(&str) -> bool, detail: &str| {
-                if items.len() > most {
-                    let detail = format!("at most {most} items");
-                    errors.push(FieldError::new(pointer, "out_of_range", detail));
-                }
-                for (index, item) in items.iter().enumerate().take(most) {
-                    if !good(item) {
-                        errors.push(FieldError::new(
-                            format!("{pointer}/{index}"),
-                            "invalid",
-                            detail,
-                        ));
-                    }
-                }
-            };
-        let origin = "`*`, or an origin in lower case without a path: https://shop.example";
-        list(
-            "/allowedOrigins",
-            &self.allowed_origins,
-            MOST_ORIGINS,
-            is_origin,
-            origin,
-        );
-        let key = "a property key has 1 to 120 characters";
-        list(
-            "/privacy/denyKeys",
-            &self.privacy.deny_keys,
-            MOST_KEYS,
-            is_property_key,
-            key,
-        );
+        let mut keys = |pointer: &str, keys: &[String]| {
+            let detail = "a property key has 1 to 120 characters";
+            check_list(pointer, keys, MOST_KEYS, is_property_key, detail, errors);
+        };
+        keys("/privacy/denyKeys", &self.privacy.deny_keys);
         if let Some(allowed) = &self.privacy.allow_keys {
-            list(
-                "/privacy/allowKeys",
-                allowed,
-                MOST_KEYS,
-                is_property_key,
-                key,
+            keys("/privacy/allowKeys", allowed);
+        }
+    }
+
+    /// Which origins no browser sends. A list that was set before, when such origins were taken, is no mistake of this change.
+    pub fn check_origins(&self, before: &Self) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        if self.allowed_origins != before.allowed_origins {
+            check_list(
+                "/allowedOrigins",
+                &self.allowed_origins,
+                MOST_ORIGINS,
+                is_origin,
+                "`*`, or an origin in lower case without a path, and without the default port: https://shop.example",
+                &mut errors,
             );
+        }
+        errors
+    }
+}
+
+fn check_list(
+    pointer: &str,
+    items: &[String],
+    most: usize,
+    good: fn(&str) -> bool,
+    detail: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    if items.len() > most {
+        let detail = format!("at most {most} items");
+        errors.push(FieldError::new(pointer, "out_of_range", detail));
+    }
+    for (index, item) in items.iter().enumerate().take(most) {
+        if !good(item) {
+            let pointer = format!("{pointer}/{index}");
+            errors.push(FieldError::new(pointer, "invalid", detail));
         }
     }
 }
@@ -187,7 +190,23 @@ fn is_origin(text: &str) -> bool {
         && rest.bytes().all(|byte| {
             byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._:[]".contains(&byte)
         });
-    text.len() <= MOST_ORIGIN && scheme_is_good && host_is_good
+    let port_is_good = match scheme {
+        "http" => is_port_but(80, rest),
+        "https" => is_port_but(443, rest),
+        _ => true,
+    };
+    text.len() <= MOST_ORIGIN && scheme_is_good && host_is_good && port_is_good
+}
+
+/// Whether a host ends in no port, or in one as browsers write it that is not the scheme's own, which they leave out.
+fn is_port_but(default: u16, host: &str) -> bool {
+    // The colons of an address of IPv6 are within brackets.
+    let behind = host.rsplit_once(']').map_or(host, |(_, behind)| behind);
+    let Some((_, port)) = behind.split_once(':') else {
+        return true;
+    };
+    let number = port.parse::<u16>();
+    number.is_ok_and(|number| number != default && number.to_string() == port)
 }
 
 #[cfg(test)]
@@ -264,6 +283,9 @@ mod tests {
             "http://localhost:3000",
             "http://[::1]:8080",
             "capacitor://localhost",
+            "https://[::1]",
+            "https://shop.example:80",
+            "https://shop.example:65535",
         ] {
             assert!(is_origin(good), "{good}");
         }
@@ -276,6 +298,15 @@ mod tests {
             "https://*.example",
             "null",
             "https://ü.example",
+            "https://shop.example:443",
+            "https://[::1]:443",
+            "http://localhost:80",
+            "https://shop.example:0443",
+            "https://shop.example:08443",
+            "https://shop.example:65536",
+            "https://shop.example:",
+            "https://shop.example:a",
+            "https://shop.example:1:2",
         ] {
             assert!(!is_origin(bad), "{bad}");
         }

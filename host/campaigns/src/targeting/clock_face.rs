@@ -111,6 +111,11 @@ pub(super) fn zone(name: &str) -> Option<TimeZone> {
     TimeZone::get(name).ok()
 }
 
+/// Whether there is a zone of a name.
+pub fn is_zone(name: &str) -> bool {
+    zone(name).is_some()
+}
+
 /// The local time of an instant.
 pub(super) fn local(instant: Timestamp, zone: &TimeZone) -> Option<DateTime> {
     let instant = jiff::Timestamp::from_microsecond(instant.0).ok()?;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use strum::IntoStaticStr;
 
 pub use caps::{CapWindow, FrequencyCap, Scope};
-pub use clock_face::Minute;
+pub use clock_face::{Minute, is_zone};
 use nudge_platform::field_error::FieldError;
 pub use sample::Sample;
 pub use schedule::{Opening, Quiet, Schedule};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nudge_campaigns::targeting::is_zone;
 use nudge_db::Timestamp;
 use nudge_platform::field_error::FieldError;
 use nudge_platform::{clock, id, secrets};
@@ -228,7 +229,7 @@ fn origin(own: &Context<'_>, shared: &Context<'_>, source: Source) -> Origin {
         platform: both(platform),
         app_version: both(|context| text(part::<Part<'_>>(context.app).version)),
         locale: both(|context| text(context.locale)),
-        timezone: both(|context| text(context.timezone)),
+        timezone: both(|context| text(context.timezone)).filter(|name| is_zone(name)),
         device_id: both(|context| text(part::<Part<'_>>(context.device).id)),
         sdk_version: both(|context| {
             let library: Part<'_> = part(context.library);

@@ -316,8 +316,8 @@ impl Collection<'_> {
                 return Ok(refused.collect());
             }
         };
-        let taken =
-            properties::take(self.services, self.app, &whom, &update, self.mark, None).await;
+        let whom = (&whom, message.origin.source);
+        let taken = properties::take(self.services, self.app, whom, &update, self.mark, None).await;
         let refusal = match taken {
             Ok(_) => return Ok(Vec::new()),
             Err(Error::ConsentRequired) => {

@@ -8,10 +8,10 @@ use nudge_db::Tx;
 use nudge_http::cursor::Cursors;
 use nudge_http::page::{Gathering, Page, PageQuery};
 use nudge_http::precondition::IfMatch;
-use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId, body, created};
+use nudge_http::{ApiError, Data, Json, Params, ResourceId, body, created};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
-use nudge_platform::field_error::FieldError;
+use nudge_platform::event_names::is_reserved;
 use nudge_records::stats::{self, Tally};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -143,7 +143,7 @@ pub async fn create_event_definition(
     State(services): State<Shared>,
     Json(request): Json<CreateRequest>,
 ) -> Result<(axum::http::StatusCode, Data<DefinitionView>), ApiError> {
-    check_name(&request.name)?;
+    check_name("/name", &request.name)?;
     let content = body::parse_value(Value::Object(request.rest))?;
     let now = services.clock.now();
     let definition = Definition {
@@ -160,7 +160,7 @@ pub async fn create_event_definition(
     nudge_campaigns::definitions::check(&services.plugins, &scope.app.deciders, &definition, None)
         .await?;
     let mut tx = services.db.write().await?;
-    nudge_campaigns::definitions::create(&mut tx, &definition).await?;
+    nudge_campaigns::definitions::create(&mut tx, &services.plugins, &definition).await?;
     size::check_total(&mut tx, scope.app.id, growth).await?;
     record(
         &mut tx,
@@ -295,7 +295,7 @@ async fn save(
     )
     .await?;
     let mut tx = services.db.write().await?;
-    nudge_campaigns::definitions::update(&mut tx, definition).await?;
+    nudge_campaigns::definitions::update(&mut tx, &services.plugins, definition).await?;
     size::check_total(&mut tx, definition.app_id, growth).await?;
     record(&mut tx, scope, action, definition, detail).await?;
     tx.commit().await?;
@@ -372,13 +372,14 @@ fn changed(
     })
 }
 
-fn check_name(name: &str) -> Result<(), ApiError> {
-    if nudge_records::events::is_name(name) {
+/// Refuses a name that no event of a client can have.
+pub(super) fn check_name(pointer: &str, name: &str) -> Result<(), ApiError> {
+    let detail = if !nudge_records::events::is_name(name) {
+        "a name has 1 to 200 characters and no control characters"
+    } else if is_reserved(name) {
+        "the server names its own events so, and they have no definition"
+    } else {
         return Ok(());
-    }
-    let detail = "a name has 1 to 200 characters and no control characters";
-    Err(ApiError::fields(
-        Code::ValidationFailed,
-        vec![FieldError::new("/name", "invalid", detail)],
-    ))
+    };
+    Err(ApiError::field(pointer, "invalid", detail))
 }

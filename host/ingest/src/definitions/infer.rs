@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use super::http::check_name;
 use super::{dry_run, recent};
 use crate::services::Shared;
 
@@ -74,10 +75,7 @@ pub async fn infer_event_definition(
     Json(request): Json<InferRequest>,
 ) -> Result<Data<ProposalView>, ApiError> {
     let name = request.event_name;
-    if !nudge_records::events::is_name(&name) {
-        let detail = "a name has 1 to 200 characters and no control characters";
-        return Err(ApiError::field("/eventName", "invalid", detail));
-    }
+    check_name("/eventName", &name)?;
     let hours = request.since_hours.unwrap_or(HOURS);
     let since = dry_run::since(hours, services.clock.now())?;
     let recent = recent::find(&services.db, scope.app.id, &name, since, MOST_EVENTS).await?;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use nudge_apps::auth::{PropertyWriter, SdkSubject};
 use nudge_http::{ApiError, Code, Data, Json, Mark};
+use nudge_records::events::Source;
 use nudge_records::properties::MOST;
 use nudge_records::subjects::current::check_anonymous_id;
 use serde::{Deserialize, Serialize};
@@ -83,7 +84,8 @@ pub async fn update_own_properties(
     check_anonymous_id("/anonymousId", &request.anonymous_id)?;
     let update = Update::check("", request.mutation_id, request.set, request.unset)?;
     let whom = Whom::Token(subject.token, request.anonymous_id);
-    let outcome = super::take(&services, &subject.app, &whom, &update, mark, None).await?;
+    let whom = (&whom, Source::Sdk);
+    let outcome = super::take(&services, &subject.app, whom, &update, mark, None).await?;
     Ok(outcome.into())
 }
 
@@ -104,7 +106,8 @@ pub async fn update_user_properties(
         unset,
     } = request.update;
     let update = Update::check("/update", mutation_id, set, unset)?;
-    let outcome = super::take(&services, &app, &whom, &update, mark, Some(&actor)).await?;
+    let whom = (&whom, Source::Server);
+    let outcome = super::take(&services, &app, whom, &update, mark, Some(&actor)).await?;
     Ok(outcome.into())
 }
 

@@ -101,20 +101,21 @@ impl From<TokenRefusal> for Error {
     }
 }
 
-/// Takes an update of a person's properties. An update by an actor has an entry in the audit log, in the same transaction.
+/// Takes an update of a person's properties, from an SDK or a server. An update by an actor has an entry in the audit log, in
+/// the same transaction.
 ///
 /// Where the database's answer got lost, the update is made again: by its mark it finds whether it had taken effect.
 pub async fn take(
     services: &Services,
     app: &Arc<App>,
-    whom: &Whom,
+    (whom, source): (&Whom, Source),
     update: &Update,
     mark: Mark,
     actor: Option<&str>,
 ) -> Result<UpdateOutcome, Error> {
     let mut in_doubt = false;
     for tries in 1..MOST_TRIES {
-        match attempt(services, app, whom, update, mark, actor).await {
+        match attempt(services, app, (whom, source), update, mark, actor).await {
             // Another transaction was quicker, or the subject was merged into another just now.
             Err(Error::Storage(error) | Error::InDoubt(error))
                 if error.kind() == nudge_db::Kind::Serialization => {}
@@ -128,13 +129,13 @@ pub async fn take(
             outcome => return outcome,
         }
     }
-    attempt(services, app, whom, update, mark, actor).await
+    attempt(services, app, (whom, source), update, mark, actor).await
 }
 
 async fn attempt(
     services: &Services,
     app: &Arc<App>,
-    whom: &Whom,
+    (whom, source): (&Whom, Source),
     update: &Update,
     mark: Mark,
     actor: Option<&str>,
@@ -142,7 +143,7 @@ async fn attempt(
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     let subject_id = find(&mut tx, app, whom).await?;
-    let filtered_keys = filtered(&app.settings.privacy, whom, update);
+    let filtered_keys = filtered(&app.settings.privacy, source, update);
     let kept = update.without(&filtered_keys);
     let applied = !kept.is_empty();
     let digest = update.digest(whom);
@@ -166,7 +167,7 @@ async fn attempt(
     }
     let mut work = None;
     if applied {
-        work = write(services, &mut tx, app, subject_id, whom, &kept, now).await?;
+        work = write(services, &mut tx, app, subject_id, source, &kept, now).await?;
         if let Some(actor) = actor {
             let entry = entry(services, app.id, subject_id, actor, &kept);
             audit::record(&mut tx, &entry, now).await?;
@@ -210,12 +211,12 @@ async fn write(
     tx: &mut Tx,
     app: &App,
     subject_id: Uuid,
-    whom: &Whom,
+    source: Source,
     update: &Update,
     now: Timestamp,
 ) -> Result<Option<Work>, Error> {
     let before = store::values(tx, app.id, subject_id, update.keys()).await?;
-    store::set(tx, app.id, subject_id, &update.set, whom.source(), now).await?;
+    store::set(tx, app.id, subject_id, &update.set, name(source), now).await?;
     store::unset(tx, app.id, subject_id, &update.unset).await?;
     store::index_texts(tx, app.id, subject_id, &update.set, &update.unset).await?;
     if store::count(tx, app.id, subject_id).await? > MOST {
@@ -233,10 +234,6 @@ async fn write(
         update.changes(&before)
     } else {
         Vec::new()
-    };
-    let source = match whom {
-        Whom::Token(..) => Source::Sdk,
-        _ => Source::Server,
     };
     Ok(changes::note(services, tx, app.id, subject_id, source, &changed, now).await?)
 }
@@ -273,11 +270,11 @@ async fn look_up(tx: &mut Tx, app: &App, whom: &Whom) -> Result<Option<AliasView
 }
 
 /// Keys that the policy takes out (contract 5): the denied ones, and from backends all that are not allowed.
-fn filtered(privacy: &Privacy, whom: &Whom, update: &Update) -> Vec<String> {
+fn filtered(privacy: &Privacy, source: Source, update: &Update) -> Vec<String> {
     let denied: BTreeSet<&str> = privacy.deny_keys.iter().map(String::as_str).collect();
-    let allowed: Option<BTreeSet<&str>> = match (whom, &privacy.allow_keys) {
-        (Whom::Token(..), _) | (_, None) => None,
-        (_, Some(keys)) => Some(keys.iter().map(String::as_str).collect()),
+    let allowed: Option<BTreeSet<&str>> = match (source, &privacy.allow_keys) {
+        (Source::Sdk, _) | (_, None) => None,
+        (Source::Server, Some(keys)) => Some(keys.iter().map(String::as_str).collect()),
     };
     let is_out = |key: &&str| {
         denied.contains(key)
@@ -289,12 +286,10 @@ fn filtered(privacy: &Privacy, whom: &Whom, update: &Update) -> Vec<String> {
     keys.into_iter().map(str::to_owned).collect()
 }
 
-impl Whom {
-    /// How the API names who set a property.
-    fn source(&self) -> &'static str {
-        match self {
-            Self::Token(..) => "sdk",
-            _ => "api",
-        }
+/// How the API names who set a property.
+fn name(source: Source) -> &'static str {
+    match source {
+        Source::Sdk => "sdk",
+        Source::Server => "api",
     }
 }

@@ -170,6 +170,7 @@ impl Deletion<'_> {
         self.suppress_names().await?;
         self.go_through(tables::BELONGINGS).await?;
         self.erase_samples().await?;
+        self.leave_places().await?;
         self.go_through(tables::OWNERS).await?;
         let now = self.services.clock.now();
         for step in &mut self.progress.steps {
@@ -197,6 +198,17 @@ impl Deletion<'_> {
         } = self.deleted;
         let mut tx = self.services.db.write().await?;
         super::erase_samples(&mut tx, app_id, subject_id).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Jobs and segments may have noted the person as a place among the app's people. Nobody who is suppressed becomes one.
+    async fn leave_places(&mut self) -> Result<(), Error> {
+        let Deleted {
+            app_id, subject_id, ..
+        } = self.deleted;
+        let mut tx = self.services.db.write().await?;
+        super::leave_places(&mut tx, app_id, subject_id).await?;
         tx.commit().await?;
         Ok(())
     }

@@ -8,7 +8,7 @@ pub mod receipt;
 mod store;
 
 use nudge_db::{Timestamp, Tx};
-use nudge_pipeline::backtest;
+use nudge_pipeline::{backtest, places};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::jobs::{self, NewJob};
 use nudge_records::pseudonyms::Pseudonyms;
@@ -129,12 +129,25 @@ async fn running(tx: &mut Tx, app_id: Uuid, hash: &str) -> nudge_db::Result<Opti
         .map(|job| job.id))
 }
 
-/// Takes a person out of the results of backtests, which show a few events with whose they are.
-async fn erase_samples(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> nudge_db::Result<()> {
+/// All ids that a person has or had, before others became part of it.
+async fn ids(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> nudge_db::Result<Vec<Uuid>> {
     let mut ids = store::merged(tx, app_id, subject_id).await?;
     ids.push(subject_id);
-    for id in ids {
+    Ok(ids)
+}
+
+/// Takes a person out of the results of backtests, which show a few events with whose they are.
+async fn erase_samples(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> nudge_db::Result<()> {
+    for id in ids(tx, app_id, subject_id).await? {
         backtest::erase_subject(tx, app_id, id).await?;
+    }
+    Ok(())
+}
+
+/// Moves every place among people that is at a person to somebody else.
+async fn leave_places(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> nudge_db::Result<()> {
+    for id in ids(tx, app_id, subject_id).await? {
+        places::move_back(tx, app_id, id).await?;
     }
     Ok(())
 }

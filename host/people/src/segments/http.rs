@@ -12,10 +12,11 @@ use nudge_campaigns::segments::{self, Content, Error, Segment};
 use nudge_campaigns::store::Hold;
 use nudge_db::{Timestamp, Tx};
 use nudge_http::cursor::Cursors;
+use nudge_http::merge::{self, Patched};
 use nudge_http::page::{Page, PageQuery};
 use nudge_http::precondition::IfMatch;
 use nudge_http::query::{begin, end};
-use nudge_http::{ApiError, Data, Json, Params, ResourceId, created, merge};
+use nudge_http::{ApiError, Data, Json, Params, ResourceId, created};
 use nudge_pipeline::segments::{job, knowing, known, preview, store as members};
 use nudge_pipeline::services::{Services, Shared};
 use nudge_platform::{audit, clock};
@@ -253,13 +254,18 @@ pub async fn update_segment(
     drop(tx);
     if_match.check(current.version)?;
     let detail = audit::of_patch(&patch);
-    let content: Content = merge::patched(&current.content, patch)?;
+    let patched: Patched<Content> = merge::patched_and_tried(&current.content, patch)?;
+    let Patched { content, tried } = patched;
     let is_other = content.audience != current.content.audience;
     let now = services.clock.now();
     let app = knowing(&services, &scope, &segments::named(&content.audience)).await?;
     let audiences = &app.segments.audiences;
-    let mut renewed =
-        segments::check(&services.plugins, &app.deciders, audiences, id, &content).await?;
+    let plugins = &services.plugins;
+    let check = |content| segments::check(plugins, &app.deciders, audiences, id, content);
+    if let Some(tried) = &tried {
+        merge::refuse_unknown(check(tried).await)?;
+    }
+    let mut renewed = check(&content).await?;
     renewed.push(id);
     let segment = Segment {
         version: current.version + 1,

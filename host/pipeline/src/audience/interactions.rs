@@ -87,18 +87,20 @@ struct MessageRow {
     ended_at: Option<Timestamp>,
 }
 
+/// Deliveries but for tests, which are in no analytics either.
 async fn sent(tx: &mut Tx, subjects: &[Uuid], until: Timestamp, latest: &mut Latest) -> Result<()> {
     let rows: Vec<MessageRow> = tx
         .with_rows("v(id, until)", asked(subjects, until))
         .push(
             ", w AS MATERIALIZED (
                 SELECT v.id, v.until, COALESCE((SELECT o.created_at FROM deliveries o
-                    WHERE o.subject_id = v.id AND o.created_at <= v.until
+                    WHERE o.subject_id = v.id AND o.created_at <= v.until AND NOT o.test
                     ORDER BY o.created_at DESC LIMIT 1 OFFSET 999), 0) AS oldest
                 FROM v)
               SELECT d.subject_id, d.campaign_id, d.sent_at, d.delivered_at, d.displayed_at, d.opened_at, d.clicked_at,
                      d.dismissed_at, d.status, d.ended_at
-              FROM w JOIN deliveries d ON d.subject_id = w.id AND d.created_at <= w.until AND d.created_at >= w.oldest",
+              FROM w JOIN deliveries d ON d.subject_id = w.id AND d.created_at <= w.until AND d.created_at >= w.oldest
+                AND NOT d.test",
         )
         .fetch_all()
         .await?;

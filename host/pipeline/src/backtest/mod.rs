@@ -203,7 +203,12 @@ async fn prepare(services: &Services, app: &App, input: &Input) -> Result<Match,
     let Some((_, _, first)) = decided.first() else {
         return Err(failed("nothing that the plugin decides is active any more"));
     };
-    let active = Arc::clone(&first.decider.plugin);
+    // Another than the one that stands where the active version refuses a configuration.
+    let mut deciders = decided
+        .iter()
+        .map(|(_, _, accepted)| &accepted.decider.plugin);
+    let deciding = deciders.find(|plugin| !plugin.is_withdrawn());
+    let active = Arc::clone(deciding.unwrap_or(&first.decider.plugin));
     let mut targets = Vec::with_capacity(decided.len());
     for (id, name, accepted) in decided {
         let asked = services

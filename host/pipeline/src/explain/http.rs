@@ -62,6 +62,7 @@ impl From<Error> for ApiError {
             Error::Plugin(PluginError::Failed(detail)) => {
                 Self::because(Code::Unavailable, format!("the plugin failed: {detail}"))
             }
+            Error::Plugin(PluginError::Unavailable(cause)) => Self::unavailable(cause),
             Error::Plugin(PluginError::Storage(cause)) | Error::Storage(cause) => cause.into(),
             Error::Plugin(cause) => Self::internal(cause),
             Error::Campaign(cause) => cause.into(),

@@ -37,7 +37,11 @@ pub(super) async fn ask(
     let timer = waiting.map_or(Timer::WasDue(due_at), |timer| {
         Timer::Waits(timer.key.clone(), timer.payload.clone())
     });
-    let told = decision::ask_later(services, question, timer).await?;
+    let told = match decision::ask_later(services, question, timer).await {
+        // It can't say now what it would do.
+        Err(decision::Error::Failed(_)) => None,
+        told => told?,
+    };
     Ok(Some(Later {
         due_at,
         waits: waiting.is_some(),

@@ -2,7 +2,8 @@
 //!
 //! The plugin is asked as it was asked when it decided (`decision`); schedule and caps are judged by the rules that
 //! firings are judged by; status and consent are those of then (`standing.rs`). What was forgotten since is taken as it
-//! is now. Where the event set a timer, what was decided when that was due is explained too (`later.rs`).
+//! is now. Where the event set a timer, what was decided when that was due is explained too (`later.rs`). Where nobody can say
+//! why, what is left of the event says what became of it (`unasked.rs`).
 
 pub mod decision;
 pub mod http;
@@ -10,6 +11,7 @@ mod later;
 mod message;
 mod standing;
 pub mod store;
+mod unasked;
 
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
@@ -32,6 +34,7 @@ use crate::history;
 use crate::services::Services;
 use decision::{Person, Question, Told};
 use later::Later;
+use unasked::Refused;
 
 /// What became of an event for a campaign and subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -109,6 +112,16 @@ struct Campaign {
     created_at: Timestamp,
 }
 
+/// A campaign, as far as it can run.
+enum Found {
+    /// It can, whether it does or not.
+    Runs(Box<Campaign>),
+    /// It can't as it is.
+    Refused(Refused),
+    /// Nothing triggers it.
+    Untriggered,
+}
+
 /// Says why a campaign fired or did not for an event of a subject.
 pub async fn explain(
     services: &Services,
@@ -117,7 +130,7 @@ pub async fn explain(
     subject_id: Uuid,
     event_id: Uuid,
 ) -> Result<Explained, Error> {
-    let campaign = campaign(services, app, campaign_id).await?;
+    let found = campaign(services, app, campaign_id).await?;
     let mut tx = services.db.read().await?;
     let standing = subjects::store::of_subject(&mut tx, app.id, subject_id).await?;
     let standing = standing.filter(|standing| !standing.suppressed);
@@ -136,12 +149,15 @@ pub async fn explain(
     let letter = dead_letters::store::find(&mut tx, app.id, letter).await?;
     let failure = letter.map(failed);
     drop(tx);
-    let Some(campaign) = campaign else {
-        let detail = "the campaign is transactional: backends send it, and no event triggers it";
-        return Ok(Explained {
-            outcome: Outcome::NotFired,
-            steps: vec![received(&stored), Step::new("trigger", false, detail)],
-        });
+    let campaign = match found {
+        Found::Runs(campaign) => campaign,
+        Found::Refused(refused) => {
+            let left = unasked::refused(services, app, &person, (alias, &stored), refused);
+            let mut explained = left.await?;
+            explained.steps.extend(failure);
+            return Ok(explained);
+        }
+        Found::Untriggered => return Ok(untriggered(&stored)),
     };
     let question = Question {
         app,
@@ -149,15 +165,12 @@ pub async fn explain(
         alias,
         stored: &stored,
     };
-    let told = decision::ask(services, question).await;
-    if let (Err(decision::Error::Failed(_)), Some(failure)) = (&told, &failure) {
-        // Nothing was decided then, and nothing is now.
-        return Ok(Explained {
-            outcome: Outcome::NotFired,
-            steps: vec![received(&stored), failure.clone()],
-        });
-    }
-    let told = told?;
+    let told = match decision::ask(services, question).await {
+        Err(decision::Error::Failed(what)) => {
+            return unasked::failing(services, &person, question, &what, failure).await;
+        }
+        told => told?,
+    };
     let mut tx = services.db.read().await?;
     let trace = store::trace(&mut tx, app.id, person.id, campaign.running.id, &stored).await?;
     drop(tx);
@@ -174,6 +187,15 @@ pub async fn explain(
     // What the plugin says now is not what it said then.
     explained.steps.extend(failure);
     Ok(explained)
+}
+
+/// No event triggers the campaign.
+fn untriggered(stored: &Stored) -> Explained {
+    let detail = "the campaign is transactional: backends send it, and no event triggers it";
+    Explained {
+        outcome: Outcome::NotFired,
+        steps: vec![received(stored), Step::new("trigger", false, detail)],
+    }
 }
 
 /// The event, which is there.
@@ -197,18 +219,21 @@ fn failed(found: FoundLetter) -> Step {
     Step::new("trigger", false, detail)
 }
 
-/// The campaign, whether it runs or not: a survey, an in-app message, or a push campaign. None: nothing triggers it.
-async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Option<Campaign>, Error> {
+/// The campaign, whether it runs or not: a survey, an in-app message, or a push campaign.
+async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Found, Error> {
     if let Some(found) = presented::<surveys::Content>(services, app, id).await? {
-        return Ok(Some(found));
+        return Ok(found);
     }
     if let Some(found) = presented::<in_app::Content>(services, app, id).await? {
-        return Ok(Some(found));
+        return Ok(found);
     }
     let mut tx = services.db.read().await?;
     let campaign = campaigns::find::<push::Content>(&mut tx, app.id, id).await?;
     drop(tx);
     let campaign = campaign.ok_or(Error::NotFound)?;
+    if campaign.content.mode == push::Mode::Transactional {
+        return Ok(Found::Untriggered);
+    }
     let sending = app.push.get(&id).map(|sending| &**sending);
     let run = push::run(
         &services.plugins,
@@ -217,12 +242,15 @@ async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Option<Cam
         &campaign,
         (sending, running(app, id)),
     );
-    let status = campaign.content.status.name();
-    Ok(run.await?.1.map(|running| Campaign {
-        running,
-        status,
-        created_at: campaign.created_at,
-    }))
+    Ok(match run.await {
+        Ok((_, Some(running))) => Found::Runs(Box::new(Campaign {
+            running,
+            status: campaign.content.status.name(),
+            created_at: campaign.created_at,
+        })),
+        Ok((_, None)) => Found::Untriggered,
+        Err(error) => Found::Refused(Refused::of((id, &campaign.content), error)?),
+    })
 }
 
 /// A campaign of a kind that SDKs present; none: the app has none of this id.
@@ -230,7 +258,7 @@ async fn presented<C: Presented>(
     services: &Services,
     app: &App,
     id: Uuid,
-) -> Result<Option<Campaign>, Error> {
+) -> Result<Option<Found>, Error> {
     let mut tx = services.db.read().await?;
     let found = campaigns::find::<C>(&mut tx, app.id, id).await?;
     drop(tx);
@@ -246,11 +274,13 @@ async fn presented<C: Presented>(
         &campaign,
         running(app, id),
     );
-    let running = run.await?;
-    Ok(Some(Campaign {
-        running,
-        status,
-        created_at: campaign.created_at,
+    Ok(Some(match run.await {
+        Ok(running) => Found::Runs(Box::new(Campaign {
+            running,
+            status,
+            created_at: campaign.created_at,
+        })),
+        Err(error) => Found::Refused(Refused::of((id, &campaign.content), error)?),
     }))
 }
 

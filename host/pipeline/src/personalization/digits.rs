@@ -65,6 +65,8 @@ async fn written(
 ) -> nudge_db::Result<Option<String>> {
     let key = &binding.key;
     let found = match &binding.source {
+        // No property has such a key, and PostgreSQL refuses to look for it.
+        Kind::UserProperty if key.contains('\0') => None,
         Kind::UserProperty => {
             let keys = std::iter::once(key.as_str());
             let mut values =

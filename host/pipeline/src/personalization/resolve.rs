@@ -10,6 +10,7 @@ use nudge_campaigns::push::verdict::{Values, is_withheld};
 use nudge_db::{Db, Timestamp};
 use nudge_platform::traces;
 use nudge_plugin_runtime::{Accepted, Plugins, logs};
+use nudge_records::events;
 use nudge_wasm::{Description, PastEvent};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -197,11 +198,11 @@ fn together(spec: &Spec) -> usize {
     }
 }
 
-/// What is read before the plugin is asked: its time is short.
+/// What is read before the plugin is asked: its time is short. No event has a name that can't be one.
 fn reads(spec: &Spec, accepted: &Accepted, now: Timestamp) -> Reads {
-    let events = spec.latest_events().into_iter();
-    let newest = events
-        .filter(|(_, _, filtered)| !filtered)
+    let latest = spec.latest_events().into_iter();
+    let newest = latest
+        .filter(|(name, _, filtered)| !filtered && events::is_name(name))
         .map(|(name, days, _)| {
             let back = DAY * u32::try_from(days).unwrap_or_default();
             (name.to_owned(), now.minus(back))

@@ -98,9 +98,35 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
             break;
         }
     }
-    Ok(
-        json!({"campaignId": input.campaign_id, "at": clock::to_text(input.occasion), "subjects": progress.subjects}),
-    )
+    let done = json!({"campaignId": input.campaign_id, "at": clock::to_text(input.occasion), "subjects": progress.subjects});
+    forget_places(services, job, input, progress).await?;
+    Ok(done)
+}
+
+/// Keeps nobody's id of a run that is over. Where that is all that is known of its end, the job finds nobody and ends again.
+async fn forget_places(
+    services: &Services,
+    job: &mut RunningJob,
+    input: Input,
+    progress: Progress,
+) -> Result<(), Error> {
+    let input = Input {
+        last: Uuid::nil(),
+        ..input
+    };
+    let input = serde_json::to_value(&input)
+        .map_err(|cause| nudge_db::Error::corrupt("jobs", "input", cause))?;
+    let progress = Progress {
+        after: Uuid::max(),
+        ..progress
+    };
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    job.advance(&mut tx, &progress, progress.subjects, None, now)
+        .await?;
+    job.forget_input(&mut tx, &input).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// The key of a run's occasions. Keys are in the order of runs.

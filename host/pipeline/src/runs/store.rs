@@ -284,10 +284,12 @@ pub async fn forget_firings(tx: &mut Tx, planned: &Planned, before: &str) -> Res
     .await
 }
 
-/// The newest subject of an app; nil: there is none.
+/// The newest subject of an app that is not being deleted; nil: there is none.
 pub async fn newest_subject(tx: &mut Tx, app_id: Uuid) -> Result<Uuid> {
     let row: Option<Uuid> = tx
-        .sql("SELECT id FROM subjects WHERE app_id = $1 ORDER BY id DESC LIMIT 1")
+        .sql(
+            "SELECT id FROM subjects WHERE app_id = $1 AND NOT suppressed ORDER BY id DESC LIMIT 1",
+        )
         .bind(app_id)
         .fetch_value()
         .await?;
@@ -318,15 +320,14 @@ pub async fn people(
     struct PersonRow {
         id: Uuid,
         timezone: Option<String>,
-        suppressed: bool,
         alias: Option<i64>,
     }
     let keep = tx.dialect().for_key_share();
     let rows: Vec<PersonRow> = tx
         .sql(
-            "SELECT s.id, s.timezone, s.suppressed,
+            "SELECT s.id, s.timezone,
                     (SELECT min(a.number) FROM aliases a WHERE a.subject_id = s.id) AS alias
-             FROM subjects s WHERE s.app_id = $1 AND s.id > $2 AND s.id <= $3 ORDER BY s.id LIMIT ",
+             FROM subjects s WHERE s.app_id = $1 AND s.id > $2 AND s.id <= $3 AND NOT s.suppressed ORDER BY s.id LIMIT ",
         )
         .bind(app_id)
         .bind(after)
@@ -338,8 +339,7 @@ pub async fn people(
     let Some(newest) = rows.last().map(|row| row.id) else {
         return Ok(None);
     };
-    let people = rows.into_iter().filter(|row| !row.suppressed);
-    let people = people.filter_map(|row| {
+    let people = rows.into_iter().filter_map(|row| {
         Some(Person {
             id: row.id,
             timezone: row.timezone,

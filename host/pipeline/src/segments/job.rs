@@ -115,6 +115,13 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
             break;
         }
     }
+    // Begun again, it finds nobody; nobody's id is kept of a job that is over.
+    progress.after = Uuid::max();
+    let now = services.clock.now();
+    let mut tx = services.db.write().await?;
+    job.advance(&mut tx, &progress, progress.people, None, now)
+        .await?;
+    tx.commit().await?;
     Ok(json!({"people": progress.people}))
 }
 

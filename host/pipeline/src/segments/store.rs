@@ -33,7 +33,7 @@ pub(super) struct Sweep {
     pub job_id: Option<Uuid>,
 }
 
-/// People of an app behind one, in order.
+/// People of an app behind one, in order, without those who are being deleted.
 pub(super) async fn people(
     tx: &mut Tx,
     app_id: Uuid,
@@ -41,7 +41,7 @@ pub(super) async fn people(
     limit: i64,
 ) -> Result<Vec<Subject>> {
     let ids: Vec<Uuid> = tx
-        .sql("SELECT id FROM subjects WHERE app_id = $1 AND id > $2 ORDER BY id LIMIT $3")
+        .sql("SELECT id FROM subjects WHERE app_id = $1 AND id > $2 AND NOT suppressed ORDER BY id LIMIT $3")
         .bind(app_id)
         .bind(after)
         .bind(limit)

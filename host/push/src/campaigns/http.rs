@@ -16,6 +16,7 @@ use nudge_campaigns::variants::{self, Content as _};
 use nudge_campaigns::{campaign, in_app};
 use nudge_http::body::parse_value;
 use nudge_http::csv::WantsCsv;
+use nudge_http::merge::{Patched, refuse_unknown};
 use nudge_http::page::Page;
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, Params, ResourceId, created};
@@ -170,7 +171,7 @@ pub async fn create_campaign(
     content.identify(&[], || nudge_platform::id::new(now));
     let campaign = Campaign::new(nudge_platform::id::new(now), scope.app.id, content, now);
     let mut tx = services.db.write().await?;
-    nudge_campaigns::lifecycle::create(&mut tx, &campaign).await?;
+    nudge_campaigns::lifecycle::create(&mut tx, &services.plugins, &campaign).await?;
     size::check_total(&mut tx, scope.app.id, growth).await?;
     record(
         &mut tx,
@@ -222,18 +223,16 @@ pub async fn update_campaign(
     }
     let current: Campaign = find(&services, &scope, id).await?;
     let detail = audit::of_patch(&patch);
-    let mut content = patched(&current, if_match, patch)?;
+    let Patched { mut content, tried } = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&content, before)?;
     let app = segments::knowing(&services, &scope, &content.terms().segments()).await?;
-    variants::check(
-        &services.plugins,
-        &app.deciders,
-        &app.segments.audiences,
-        &content,
-        before,
-    )
-    .await?;
+    let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
+    let check = |content| variants::check(plugins, &app.deciders, audiences, content, before);
+    if let Some(tried) = &tried {
+        refuse_unknown(check(tried).await)?;
+    }
+    check(&content).await?;
     let now = services.clock.now();
     content.identify(&current.content.variants, || nudge_platform::id::new(now));
 
@@ -241,7 +240,7 @@ pub async fn update_campaign(
     let (campaign, _) = current.changed(content, now);
     let resumes = was == Status::Paused && campaign.content.status != Status::Paused;
     let mut tx = services.db.write().await?;
-    nudge_campaigns::lifecycle::update(&mut tx, &campaign).await?;
+    nudge_campaigns::lifecycle::update(&mut tx, &services.plugins, &campaign).await?;
     size::check_total(&mut tx, scope.app.id, growth).await?;
     if resumes {
         deliveries::store::resume(&mut tx, scope.app.id, id, now).await?;

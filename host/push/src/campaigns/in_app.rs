@@ -7,6 +7,7 @@ use nudge_campaigns::campaign::size;
 use nudge_campaigns::in_app::{self, Campaign, Content};
 use nudge_campaigns::lifecycle;
 use nudge_campaigns::variants::{self, Content as _};
+use nudge_http::merge::{Patched, refuse_unknown};
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data};
 use nudge_pipeline::segments;
@@ -75,7 +76,7 @@ pub(super) async fn create(
     content.identify(&[], || id::new(now));
     let campaign = Campaign::new(id::new(now), scope.app.id, content, now);
     let mut tx = services.db.write().await?;
-    lifecycle::create(&mut tx, &campaign).await?;
+    lifecycle::create(&mut tx, &services.plugins, &campaign).await?;
     size::check_total(&mut tx, scope.app.id, growth).await?;
     record(
         &mut tx,
@@ -102,23 +103,21 @@ pub(super) async fn update(
 ) -> Result<Data<AnyView>, ApiError> {
     let current: Campaign = find(services, scope, campaign_id).await?;
     let detail = audit::of_patch(&patch);
-    let mut content = patched(&current, if_match, patch)?;
+    let Patched { mut content, tried } = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&content, before)?;
     let app = segments::knowing(services, scope, &content.terms().segments()).await?;
-    variants::check(
-        &services.plugins,
-        &app.deciders,
-        &app.segments.audiences,
-        &content,
-        before,
-    )
-    .await?;
+    let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
+    let check = |content| variants::check(plugins, &app.deciders, audiences, content, before);
+    if let Some(tried) = &tried {
+        refuse_unknown(check(tried).await)?;
+    }
+    check(&content).await?;
     let now = services.clock.now();
     content.identify(&current.content.variants, || id::new(now));
     let (campaign, activated) = current.changed(content, now);
     let mut tx = services.db.write().await?;
-    lifecycle::update(&mut tx, &campaign).await?;
+    lifecycle::update(&mut tx, &services.plugins, &campaign).await?;
     size::check_total(&mut tx, scope.app.id, growth).await?;
     record(&mut tx, scope, "campaign.updated", &campaign, detail, now).await?;
     tx.commit().await?;

@@ -32,6 +32,9 @@ pub(super) fn run(config: &Config, arguments: &Checked) -> anyhow::Result<()> {
         .load(&component.bytes)
         .with_context(|| format!("{shown} would be refused"))?;
     let loading = started.elapsed();
+    if let Some(why) = inspect::reserved(&plugin.description().name) {
+        bail!("{shown} would be refused: {why}");
+    }
     let limits = plugins::limits(config);
     let self_test = self_test(&plugin).with_context(|| format!("{shown} would be refused"))?;
     let measures = measures(&plugin, &limits, component.bytes.len(), loading)?;

@@ -14,8 +14,8 @@ use uuid::Uuid;
 /// Longer than a server takes to compile an upload (contract 15).
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Most pages of a list that are read.
-const PAGES: usize = 50;
+/// Items of a page of a list: as many as there may be (contract 0).
+const PAGE_ITEMS: &str = "200";
 
 /// Longest answer that is no JSON and is shown all the same, in characters.
 const SHOWN: usize = 200;
@@ -150,37 +150,72 @@ impl Client {
         Ok((status, data))
     }
 
-    /// The items of a list under some conditions, page by page, or a plain list.
+    /// All items of a list under some conditions.
     pub(in crate::cli) async fn list(
         &self,
         segments: &[&str],
         conditions: &[(&str, &str)],
     ) -> anyhow::Result<Vec<Json>> {
         let mut items = Vec::new();
-        let mut first = self.url(segments)?;
-        if !conditions.is_empty() {
-            first.query_pairs_mut().extend_pairs(conditions);
-        }
-        let mut url = first.clone();
-        for _ in 0..PAGES {
-            let request = self.http.get(url.clone()).bearer_auth(&self.token);
-            let page = match self.send(request).await?.1 {
-                Json::Array(list) => Page {
-                    items: list,
-                    next_cursor: None,
-                },
-                data => serde_json::from_value(data).context("the answer is no list")?,
-            };
-            items.extend(page.items);
-            match page.next_cursor {
-                Some(next) => {
-                    url = first.clone();
-                    url.query_pairs_mut().append_pair("cursor", &next);
-                }
-                None => break,
-            }
+        let mut pages = self.pages(segments, conditions)?;
+        while let Some(page) = pages.next().await? {
+            items.extend(page);
         }
         Ok(items)
+    }
+
+    /// A list under some conditions, page by page, or a plain list.
+    pub(in crate::cli) fn pages(
+        &self,
+        segments: &[&str],
+        conditions: &[(&str, &str)],
+    ) -> anyhow::Result<Pages<'_>> {
+        let mut first = self.url(segments)?;
+        first
+            .query_pairs_mut()
+            .extend_pairs(conditions)
+            .append_pair("limit", PAGE_ITEMS);
+        Ok(Pages {
+            client: self,
+            next: Some(first.clone()),
+            first,
+        })
+    }
+}
+
+/// A list that is being read.
+pub(in crate::cli) struct Pages<'c> {
+    client: &'c Client,
+    first: Url,
+    /// None: the list is at its end.
+    next: Option<Url>,
+}
+
+impl Pages<'_> {
+    /// The items of the next page.
+    pub(in crate::cli) async fn next(&mut self) -> anyhow::Result<Option<Vec<Json>>> {
+        let Some(url) = self.next.take() else {
+            return Ok(None);
+        };
+        let request = self.client.http.get(url).bearer_auth(&self.client.token);
+        let page = match self.client.send(request).await?.1 {
+            Json::Array(list) => Page {
+                items: list,
+                next_cursor: None,
+            },
+            data => serde_json::from_value(data).context("the answer is no list")?,
+        };
+        self.next = page.next_cursor.map(|cursor| {
+            let mut next = self.first.clone();
+            next.query_pairs_mut().append_pair("cursor", &cursor);
+            next
+        });
+        Ok(Some(page.items))
+    }
+
+    /// Whether there are no more.
+    pub(in crate::cli) fn is_at_end(&self) -> bool {
+        self.next.is_none()
     }
 }
 

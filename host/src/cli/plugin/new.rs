@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use nudge_plugin_runtime::inspect;
 use nudge_wasm::Kind;
 
 use super::files::{SDK, TEMPLATES, WIT};
@@ -69,6 +70,9 @@ fn check_name(name: &str) -> anyhow::Result<()> {
         bail!(
             "a plugin's name has 1 to {NAME_BYTES} lower-case letters, digits and hyphens, and begins with a letter; `{name}` does not"
         );
+    }
+    if let Some(why) = inspect::reserved(name) {
+        bail!("{why}");
     }
     // Cargo refuses these as names of packages: the crate would hide one of Rust's own.
     if [
@@ -193,6 +197,7 @@ mod tests {
             "test",
             "a b",
             "../a",
+            "default-x",
             &"a".repeat(65),
         ] {
             assert!(check_name(name).is_err(), "{name}");

@@ -61,6 +61,11 @@ struct Manifest {
 }
 
 impl Project {
+    /// Whether a folder says itself that it is a project.
+    pub(super) fn is_declared(folder: &Path) -> bool {
+        folder.join(MANIFEST).is_file()
+    }
+
     /// Reads what the folder says of itself. One with only a `Cargo.toml` is in Rust.
     pub(super) fn open(folder: &Path) -> anyhow::Result<Self> {
         let folder = folder

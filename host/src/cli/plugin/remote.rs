@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
 use nudge_platform::config::Config;
 use nudge_wasm::Description;
@@ -14,10 +14,13 @@ use serde_json::{Value as Json, json};
 use super::client::{Client, Target};
 use super::project::Project;
 use super::{Component, engine};
-use crate::cli::say;
+use crate::cli::{complain, say};
 
 /// How often `logs --follow` asks.
 const GLANCE: Duration = Duration::from_secs(1);
+
+/// Lines that `logs` shows at the most, the newest. A server has a thousand a minute, for days.
+const MOST_LINES: usize = 2_500;
 
 /// Lines that `logs --follow` remembers, so that it shows none twice.
 const REMEMBERED: usize = 10_000;
@@ -189,18 +192,22 @@ pub(super) async fn activate(config: &Config, arguments: Activate) -> anyhow::Re
     roll(&client, &plugin.target, &name, "activate", &body).await
 }
 
-/// A plugin and the version that is meant where none is named: that of the project, or outside of one the version that
-/// was uploaded last.
+/// A plugin and the version that is meant where none is named: that of the project if the project is that plugin's, else
+/// the version that was uploaded last.
 pub(super) async fn newest_version(
     client: &Client,
     config: &Config,
     named: &Named,
 ) -> anyhow::Result<(String, String)> {
     let name = match &named.name {
-        Some(name) if Project::open(&named.dir).is_err() => name,
-        name => {
-            let described = described(config, named)?;
-            return Ok((name.clone().unwrap_or(described.name), described.version));
+        // Any crate would do for a project.
+        Some(name) if !Project::is_declared(&named.dir) => name,
+        given => {
+            let Description { name, version, .. } = described(config, named)?;
+            match given {
+                Some(given) if *given != name => given,
+                _ => return Ok((name, version)),
+            }
         }
     };
     let request = client.request(Method::GET, &["plugins", name])?;
@@ -306,8 +313,22 @@ pub(super) async fn logs(config: &Config, arguments: Logs) -> anyhow::Result<()>
     let name = arguments.plugin.resolve(config)?;
     let json = arguments.plugin.target.json;
     let mut shown = Shown::default();
+    let mut told = false;
     loop {
-        let mut lines = client.list(&["plugins", &name, "logs"], &[]).await?;
+        let mut lines = Vec::new();
+        let mut pages = client.pages(&["plugins", &name, "logs"], &[])?;
+        while lines.len() < MOST_LINES
+            && let Some(page) = pages.next().await?
+        {
+            lines.extend(page);
+        }
+        if !told && (lines.len() > MOST_LINES || !pages.is_at_end()) {
+            complain(&anyhow!(
+                "there are older lines too; these are the newest {MOST_LINES}"
+            ));
+            told = true;
+        }
+        lines.truncate(MOST_LINES);
         // The server lists the newest first; lines of one instant stay in the order in which they were written.
         lines.reverse();
         lines.sort_by(|one, other| text(one, "at").cmp(text(other, "at")));

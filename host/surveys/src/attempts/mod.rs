@@ -409,10 +409,19 @@ async fn follow(
     Ok(())
 }
 
+/// The question that a way ends with: behind it is the end, whatever was skipped.
+fn last_of<'f>(way: &Way<'f>) -> Option<&'f str> {
+    Some(&way.stops.last()?.question.id)
+}
+
 async fn outcome(tx: &mut Tx, attempt: Attempt) -> Result<AttemptStep, Error> {
     let whole = Whole::read(tx, attempt).await?;
     let way = Walker::new(&whole.flow).way(&whole.values());
-    let next = next(&way, whole.attempt.last_question_id.as_deref());
+    let last = match whole.attempt.state {
+        State::Completed => last_of(&way),
+        State::Started | State::Dismissed => whole.attempt.last_question_id.as_deref(),
+    };
+    let next = next(&way, last);
     Ok(AttemptStep {
         next,
         attempt: whole.attempt,
@@ -510,7 +519,7 @@ pub async fn complete(
         (Some(survey), Some(most)) => end_when_full(tx, survey, most, now).await?,
         _ => false,
     };
-    let next = next(&way, way.stops.last().map(|stop| stop.question.id.as_str()));
+    let next = next(&way, last_of(&way));
     Ok(AttemptStep {
         attempt,
         next,

@@ -367,7 +367,7 @@ pub async fn write_answers(
 pub async fn count(tx: &mut Tx, attempt: &Attempt, change: &Tally) -> Result<()> {
     let day = day_of(attempt.started_at);
     add_counts(tx, (attempt.app_id, attempt.survey_id), day, change).await?;
-    if change.0.values().any(|count| count.count < 0) {
+    if change.0.values().any(|count| *count < 0) {
         tx.sql(
             "DELETE FROM survey_counts WHERE app_id = $1 AND survey_id = $2 AND day = $3 AND count = 0",
         )
@@ -380,7 +380,7 @@ pub async fn count(tx: &mut Tx, attempt: &Attempt, change: &Tally) -> Result<()>
     Ok(())
 }
 
-/// Adds to the counts of a survey's day. The rows are changed in the order of their keys, so that transactions
+/// Adds to the counts of a survey's day. Their `total` is what earlier versions added numbers up in. The rows are changed in the order of their keys, so that transactions
 /// that meet wait for each other, and none for ever.
 pub async fn add_counts(
     tx: &mut Tx,
@@ -398,12 +398,11 @@ pub async fn add_counts(
                     .map(|((_, measure, _), _)| measure.name().to_owned()),
             )
             .texts(chunk.iter().map(|((.., value), _)| value.clone()))
-            .integers(chunk.iter().map(|(_, count)| count.count))
-            .reals(chunk.iter().map(|(_, count)| count.total));
-        tx.with_rows("v(question_id, measure, value, count, total)", rows)
+            .integers(chunk.iter().map(|(_, count)| **count));
+        tx.with_rows("v(question_id, measure, value, count)", rows)
             .push(
                 " INSERT INTO survey_counts (question_id, measure, value, count, total, survey_id, day, app_id)
-                  SELECT v.question_id, v.measure, v.value, v.count, v.total, ",
+                  SELECT v.question_id, v.measure, v.value, v.count, 0, ",
             )
             .push_bind(survey_id)
             .push(", ")
@@ -413,7 +412,7 @@ pub async fn add_counts(
             .push(
                 " FROM v WHERE true ORDER BY v.question_id, v.measure, v.value
                   ON CONFLICT (survey_id, day, question_id, measure, value) DO UPDATE SET
-                      count = survey_counts.count + excluded.count, total = survey_counts.total + excluded.total",
+                      count = survey_counts.count + excluded.count",
             )
             .execute()
             .await?;

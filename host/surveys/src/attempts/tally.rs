@@ -19,7 +19,7 @@ pub enum Measure {
     Completed,
     /// Attempts that came to the question.
     Reached,
-    /// Those among them with an answer; `total` adds up numbers.
+    /// Those among them with an answer.
     Answered,
     /// Those that went on without.
     Skipped,
@@ -44,18 +44,9 @@ impl Measure {
 /// What is counted: of which question (none: of the attempt), what, and which value (a JSON text, or empty).
 pub type Key = (String, Measure, String);
 
-/// A number of attempts, and what their numbers add up to.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Count {
-    /// How many.
-    pub count: i64,
-    /// The sum of answers that are numbers.
-    pub total: f64,
-}
-
-/// Counts by what they count.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally(pub BTreeMap<Key, Count>);
+/// Numbers of attempts by what is counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally(pub BTreeMap<Key, i64>);
 
 /// How an attempt stands, as far as counting goes.
 #[derive(Clone, Copy, Debug)]
@@ -69,19 +60,19 @@ pub struct AttemptState<'a> {
 }
 
 impl Tally {
-    fn add(&mut self, question: &str, measure: Measure, value: String, total: f64) {
+    fn add(&mut self, question: &str, measure: Measure) {
+        self.add_value(question, measure, String::new());
+    }
+
+    fn add_value(&mut self, question: &str, measure: Measure, value: String) {
         let key = (question.to_owned(), measure, value);
-        let count = self.0.entry(key).or_default();
-        count.count += 1;
-        count.total += total;
+        *self.0.entry(key).or_default() += 1;
     }
 
     /// Adds another tally.
     pub fn merge(&mut self, other: &Self) {
         for (key, count) in &other.0 {
-            let sum = self.0.entry(key.clone()).or_default();
-            sum.count += count.count;
-            sum.total += count.total;
+            *self.0.entry(key.clone()).or_default() += count;
         }
     }
 
@@ -89,12 +80,9 @@ impl Tally {
     #[must_use]
     pub fn since(mut self, before: &Self) -> Self {
         for (key, count) in &before.0 {
-            let change = self.0.entry(key.clone()).or_default();
-            change.count -= count.count;
-            change.total -= count.total;
+            *self.0.entry(key.clone()).or_default() -= count;
         }
-        self.0
-            .retain(|_, change| change.count != 0 || change.total != 0.0);
+        self.0.retain(|_, change| *change != 0);
         self
     }
 }
@@ -119,30 +107,29 @@ fn reached<'w, 'f>(
 /// Counts one attempt.
 pub fn tally(walker: &Walker<'_>, answers: &Answers, standing: AttemptState<'_>) -> Tally {
     let mut tally = Tally::default();
-    tally.add("", Measure::Started, String::new(), 0.0);
+    tally.add("", Measure::Started);
     if standing.alone {
-        tally.add("", Measure::Alone, String::new(), 0.0);
+        tally.add("", Measure::Alone);
     }
     if standing.completed {
-        tally.add("", Measure::Completed, String::new(), 0.0);
+        tally.add("", Measure::Completed);
     }
     let way = walker.way(answers);
     for (stop, is_at) in reached(&way, standing) {
         let id = &stop.question.id;
-        tally.add(id, Measure::Reached, String::new(), 0.0);
+        tally.add(id, Measure::Reached);
         let spec = walker.question(id).and_then(|(_, spec)| spec);
         match (stop.fate, spec, answers.get(id)) {
             (Fate::Answered, Some(spec), Some(value)) => {
-                let number = number(spec, value).unwrap_or(0.0);
-                tally.add(id, Measure::Answered, String::new(), number);
+                tally.add(id, Measure::Answered);
                 for value in values(spec, value) {
-                    tally.add(id, Measure::Value, value.to_string(), 0.0);
+                    tally.add_value(id, Measure::Value, value.to_string());
                 }
             }
-            _ if is_at => tally.add(id, Measure::At, String::new(), 0.0),
+            _ if is_at => tally.add(id, Measure::At),
             // Whoever is past a statement has seen it, whether or not the SDK says so.
-            (_, Some(Spec::Statement), _) => tally.add(id, Measure::Answered, String::new(), 0.0),
-            _ => tally.add(id, Measure::Skipped, String::new(), 0.0),
+            (_, Some(Spec::Statement), _) => tally.add(id, Measure::Answered),
+            _ => tally.add(id, Measure::Skipped),
         }
     }
     tally
@@ -158,14 +145,6 @@ pub fn counted(way: &Way<'_>) -> BTreeSet<String> {
 pub fn missing<'f>(way: &Way<'f>) -> Option<&'f str> {
     let last = way.stops.last().filter(|_| way.end == End::Required);
     last.map(|stop| stop.question.id.as_str())
-}
-
-/// The number that an answer is, for means.
-fn number(spec: &Spec, value: &Value) -> Option<f64> {
-    match spec {
-        Spec::Scale { .. } | Spec::Number { .. } => value.as_f64(),
-        _ => None,
-    }
 }
 
 /// What a distribution counts of an answer: the value, each option, the option ranked first, each row with its

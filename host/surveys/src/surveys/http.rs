@@ -9,6 +9,7 @@ use nudge_campaigns::campaign::size;
 use nudge_campaigns::listing::{self, Listed};
 use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_campaigns::surveys::{self, Content, Survey};
+use nudge_http::merge::{Patched, refuse_unknown};
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, ResourceId, created};
 use nudge_pipeline::segments;
@@ -84,7 +85,7 @@ pub async fn create_survey(
     let now = services.clock.now();
     let survey = Survey::new(nudge_platform::id::new(now), scope.app.id, content, now);
     let mut tx = services.db.write().await?;
-    nudge_campaigns::lifecycle::create(&mut tx, &survey).await?;
+    nudge_campaigns::lifecycle::create(&mut tx, &services.plugins, &survey).await?;
     size::check_total(&mut tx, scope.app.id, growth).await?;
     record(&mut tx, &scope, "survey.created", &survey, Map::new(), now).await?;
     tx.commit().await?;
@@ -120,23 +121,21 @@ pub async fn update_survey(
 ) -> Result<Data<SurveyView>, ApiError> {
     let current: Survey = find(&services, &scope, id).await?;
     let detail = audit::of_patch(&patch);
-    let content = patched(&current, if_match, patch)?;
+    let Patched { content, tried } = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&content, before)?;
     let app = segments::knowing(&services, &scope, &content.terms().segments()).await?;
-    nudge_campaigns::surveys::check(
-        &services.plugins,
-        &app.deciders,
-        &app.segments.audiences,
-        &content,
-        before,
-    )
-    .await?;
+    let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
+    let check = |content| surveys::check(plugins, &app.deciders, audiences, content, before);
+    if let Some(tried) = &tried {
+        refuse_unknown(check(tried).await)?;
+    }
+    check(&content).await?;
 
     let now = services.clock.now();
     let (mut survey, activated) = current.changed(content, now);
     let mut tx = services.db.write().await?;
-    nudge_campaigns::lifecycle::update(&mut tx, &survey).await?;
+    nudge_campaigns::lifecycle::update(&mut tx, &services.plugins, &survey).await?;
     size::check_total(&mut tx, scope.app.id, growth).await?;
     record(&mut tx, &scope, "survey.updated", &survey, detail, now).await?;
     // It may have as many responses already as it is to get now.

@@ -22,6 +22,17 @@ pub(super) fn grouped(number: f64, decimals: RangeInclusive<usize>, locale: Loca
     format!("{sign}{}{point}{fraction}", in_groups(whole, locale))
 }
 
+/// How many hundredths a number is. A number of which a hundredfold is beyond the range of numbers is whole: it gets two noughts.
+pub(super) fn hundredths(number: f64, locale: Locale) -> String {
+    let hundredfold = number * 100.0;
+    if hundredfold.is_finite() {
+        return grouped(hundredfold, 0..=0, locale);
+    }
+    let sign = if number < 0.0 { "-" } else { "" };
+    let digits = format!("{:.0}00", number.abs());
+    format!("{sign}{}", in_groups(&digits, locale))
+}
+
 /// Rounds halves away from zero, as people do; formatting alone rounds them to even.
 fn rounded(number: f64, decimals: usize) -> String {
     let scale = 10f64.powi(i32::try_from(decimals).unwrap_or_default());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nudge_db::Timestamp;
+use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::catalogue::{Entry, Slot};
 use nudge_plugin_runtime::loaders::Unloadable;
 use nudge_plugin_runtime::rollback::Rollback;
@@ -191,35 +192,50 @@ async fn check(
     loaded: &mut Vec<Arc<Plugin>>,
 ) -> Result<(), Error> {
     let started = Instant::now();
-    let entry = &plan.entry;
-    let mut tx = services.db.read().await?;
-    let apps = owner.apps(&mut tx).await?;
-    drop(tx);
     for release in &plan.checked {
         let loaders = &services.plugins.loaders;
         let plugin = loaders.load(&services.db, &release.digest).await?;
-        for app_id in &apps {
-            let mut tx = services.db.read().await?;
-            let mut catalogue = store::catalogue(&mut tx, *app_id).await?;
-            let in_force = in_force_check::in_force(&mut tx, *app_id).await?;
-            drop(tx);
-            catalogue = catalogue.with_entry(entry.clone());
-            if let Some(slot) = &plan.slot {
-                catalogue = catalogue.with_slot(slot.clone());
-            }
-            let decides = |asked: nudge_plugin_runtime::PluginRef<'_>| {
-                in_force_check::decides(&catalogue, entry.app_id, &entry.name, entry.kind, asked)
-            };
-            let errors =
-                in_force_check::refusals(&services.plugins, &plugin, &in_force, decides, started)
-                    .await?;
-            if !errors.is_empty() {
-                return Err(Error::Rejected(owner.place(*app_id, errors)));
-            }
+        let as_it_will_be = (&plan.entry, plan.slot.as_ref());
+        let errors = refusals(services, owner, as_it_will_be, &plugin, started).await?;
+        if !errors.is_empty() {
+            return Err(Error::Rejected(errors));
         }
         loaded.push(plugin);
     }
     Ok(())
+}
+
+/// What a version refuses of what it decides or would decide, in the first app where it refuses anything.
+pub(super) async fn refusals(
+    services: &Services,
+    owner: &Owner,
+    (entry, slot): (&Entry, Option<&Slot>),
+    plugin: &Arc<Plugin>,
+    started: Instant,
+) -> Result<Vec<FieldError>, Error> {
+    let mut tx = services.db.read().await?;
+    let apps = owner.apps(&mut tx).await?;
+    drop(tx);
+    for app_id in apps {
+        let mut tx = services.db.read().await?;
+        let mut catalogue = store::catalogue(&mut tx, app_id).await?;
+        let in_force = in_force_check::in_force(&mut tx, app_id).await?;
+        drop(tx);
+        catalogue = catalogue.with_entry(entry.clone());
+        if let Some(slot) = slot {
+            catalogue = catalogue.with_slot(slot.clone());
+        }
+        let decides = |asked: nudge_plugin_runtime::PluginRef<'_>| {
+            in_force_check::decides(&catalogue, entry.app_id, &entry.name, entry.kind, asked)
+        };
+        let errors =
+            in_force_check::refusals(&services.plugins, plugin, &in_force, decides, started)
+                .await?;
+        if !errors.is_empty() {
+            return Ok(owner.place(app_id, errors));
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// Writes a plan; none: somebody else changed the plugin since it was read.

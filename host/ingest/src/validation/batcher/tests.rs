@@ -53,6 +53,7 @@ fn enforced() -> Arc<Enforced> {
                 plugin: Arc::new(plugin),
                 term: Arc::new(term),
                 candidate: None,
+                rolled_back: None,
             }),
             config: "{}".into(),
             reading: Arc::new(reads.into()),

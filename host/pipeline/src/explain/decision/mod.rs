@@ -6,12 +6,16 @@
 //! Where the plugin set a timer at the event, it is asked about that too: as it decided when the timer was due, or as
 //! it would now while the timer waits.
 
+mod kept;
 pub mod live;
 mod recalled;
+
+pub use kept::ask_kept;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use kept::kept;
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_db::{Timestamp, Tx};
@@ -35,8 +39,6 @@ use crate::projection::Subject;
 use crate::services::Services;
 use crate::store;
 
-/// Decisions of a subject after an event that are looked through for the one about it.
-const MOST_DECISIONS: i64 = 100;
 /// The number of the only subject and of the only campaign.
 const ONLY: u32 = 0;
 
@@ -51,6 +53,15 @@ pub struct Question<'a> {
     pub alias: i64,
     /// The event.
     pub stored: &'a Stored,
+}
+
+/// An app, a campaign of it and an event.
+type About<'a> = (&'a App, Uuid, &'a Stored);
+
+impl<'a> Question<'a> {
+    fn about(self) -> About<'a> {
+        (self.app, self.running.id, self.stored)
+    }
 }
 
 /// What is known of the subject, as of now.
@@ -100,6 +111,9 @@ pub enum Error {
     /// The plugin failed. The text is for the person who asks.
     #[error("the plugin failed: {0}")]
     Failed(String),
+    /// The host could not do its part, so that nothing is known of the plugin.
+    #[error("the plugin can't be asked now")]
+    Unavailable(#[source] nudge_wasm::Failed),
     /// The version does not load.
     #[error("the version can't be loaded")]
     Unloadable(#[from] Unloadable),
@@ -144,10 +158,10 @@ pub async fn person(tx: &mut Tx, app: &App, alias: i64) -> nudge_db::Result<Opti
 /// Asks the plugin about an event.
 pub async fn ask(services: &Services, question: Question<'_>) -> Result<Told, Error> {
     let mut tx = services.db.read().await?;
-    let subject = subject(&mut tx, question).await?;
+    let subject = subject(&mut tx, question.app, question.alias).await?;
     let call = match subject {
         None => None,
-        Some(subject) => match kept(&mut tx, services, question, &subject, None).await? {
+        Some(subject) => match kept(&mut tx, services, question.about(), &subject, None).await? {
             Some(call) => Some(call),
             None => today(&mut tx, services, question, subject).await?,
         },
@@ -177,11 +191,11 @@ pub async fn ask_later(
     timer: Timer,
 ) -> Result<Option<Told>, Error> {
     let mut tx = services.db.read().await?;
-    let Some(subject) = subject(&mut tx, question).await? else {
+    let Some(subject) = subject(&mut tx, question.app, question.alias).await? else {
         return Ok(None);
     };
     let call = match timer {
-        Timer::WasDue(at) => kept(&mut tx, services, question, &subject, Some(at)).await?,
+        Timer::WasDue(at) => kept(&mut tx, services, question.about(), &subject, Some(at)).await?,
         Timer::Waits(key, payload) => {
             let timer = trigger::Timer { key, payload };
             Some(now(&mut tx, services, question, subject, timer).await?)
@@ -194,8 +208,8 @@ pub async fn ask_later(
     }
 }
 
-async fn subject(tx: &mut Tx, question: Question<'_>) -> nudge_db::Result<Option<Subject>> {
-    let found = store::subjects(tx, question.app.id, vec![question.alias]).await?;
+async fn subject(tx: &mut Tx, app: &App, alias: i64) -> nudge_db::Result<Option<Subject>> {
+    let found = store::subjects(tx, app.id, vec![alias]).await?;
     Ok(found.into_iter().next().map(|(_, subject)| subject))
 }
 
@@ -207,9 +221,13 @@ async fn make(services: &Services, app_id: Uuid, call: Call) -> Result<Told, Err
     let made = services.plugins.aside(app_id, move || {
         call.plugin.evaluate(call.batch, Box::new(call.facts))
     });
-    let outcome = made
-        .await?
-        .map_err(|failed| Error::Failed(failed.failure.to_string()))?;
+    let outcome = made.await?.map_err(|failed| {
+        if failed.is_the_hosts() || failed.was_starved() {
+            Error::Unavailable(failed)
+        } else {
+            Error::Failed(failed.detail())
+        }
+    })?;
     let timer_at = |change: &TimerChange| match change {
         TimerChange::Set {
             item: at_item, at, ..
@@ -229,32 +247,6 @@ async fn make(services: &Services, app_id: Uuid, call: Call) -> Result<Told, Err
         could_message,
         timer_at: outcome.timers.iter().find_map(timer_at),
     })
-}
-
-/// The call in which it was decided about an event, or since an instant about a timer of it, if that was kept.
-async fn kept(
-    tx: &mut Tx,
-    services: &Services,
-    question: Question<'_>,
-    subject: &Subject,
-    timer_since: Option<Timestamp>,
-) -> Result<Option<Call>, Error> {
-    let Question {
-        app,
-        running,
-        stored,
-        ..
-    } = question;
-    let found = find(tx, (app.id, subject.id, running.id), stored, timer_since).await?;
-    let Some(found) = found else {
-        return Ok(None);
-    };
-    // A version that is gone can't say why; the one that decides today may.
-    let digest = &found.record.plugin.digest;
-    let Ok(plugin) = services.plugins.by_digest(&services.db, digest).await else {
-        return Ok(None);
-    };
-    Ok(recall(tx, services, app, subject, plugin, found).await?)
 }
 
 /// What the version that decides today is asked about a timer that waits, if it were due now.
@@ -344,44 +336,6 @@ async fn as_of(
     let campaigns = [question.running.id];
     let known = Known::new(&campaigns, before, until);
     view(tx, services, question.app, subject, known).await
-}
-
-/// The decision about an event and campaign, or since an instant about a timer of it, if it was kept.
-async fn find(
-    tx: &mut Tx,
-    (app_id, subject_id, campaign_id): (Uuid, Uuid, Uuid),
-    stored: &Stored,
-    timer_since: Option<Timestamp>,
-) -> nudge_db::Result<Option<FoundDecision>> {
-    let from = id::first_of(timer_since.unwrap_or(stored.received_at));
-    let rows = decisions::store::of_subject(tx, app_id, subject_id, from, MOST_DECISIONS).await?;
-    for row in rows {
-        let Ok(record) = Record::decode(&row.record) else {
-            continue;
-        };
-        let is_it = |item: &Item| {
-            item.event_id == stored.event.id && item.timer.is_some() == timer_since.is_some()
-        };
-        let concerned = |number: usize| {
-            let number = u32::try_from(number).unwrap_or(u32::MAX);
-            let mut campaigns = record.campaigns.iter();
-            campaigns.position(|it| it.id == campaign_id && it.items.contains(&number))
-        };
-        let mut items = record.items.iter().enumerate();
-        let place = items.find_map(|(number, item)| {
-            let campaign = is_it(item).then(|| concerned(number)).flatten()?;
-            Some((number, campaign))
-        });
-        if let Some((item, campaign)) = place {
-            return Ok(Some(FoundDecision {
-                id: row.id,
-                record,
-                campaign,
-                item,
-            }));
-        }
-    }
-    Ok(None)
 }
 
 /// A call like the one that was kept: the subject's items up to the event, under the one campaign. None: something

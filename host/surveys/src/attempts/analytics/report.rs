@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::Facts;
-use crate::attempts::tally::{Count, Measure, OTHER, Tally};
+use crate::attempts::tally::{Measure, OTHER, Tally};
 
 /// Values of a distribution that has no end of them: numbers and days, the most frequent ones.
 const MOST_VALUES: usize = 100;
@@ -145,14 +145,14 @@ fn rate(part: i64, whole: i64) -> f64 {
     }
 }
 
-fn count(tally: &Tally, question: &str, measure: Measure) -> Count {
+fn count(tally: &Tally, question: &str, measure: Measure) -> i64 {
     let key = (question.to_owned(), measure, String::new());
     tally.0.get(&key).copied().unwrap_or_default()
 }
 
 /// Makes results of what they are made of.
 pub fn make(survey_id: Uuid, facts: &Facts) -> Report {
-    let of_attempts = |measure| count(&facts.tally, "", measure).count;
+    let of_attempts = |measure| count(&facts.tally, "", measure);
     let (started, completed) = (
         of_attempts(Measure::Started),
         of_attempts(Measure::Completed),
@@ -196,7 +196,7 @@ fn funnel(facts: &Facts, totals: Totals) -> Vec<Step> {
         step(StepKind::Started, totals.started, 0),
     ];
     for question in &facts.questions {
-        let of_question = |measure| count(&facts.tally, &question.id, measure).count;
+        let of_question = |measure| count(&facts.tally, &question.id, measure);
         let is_here = |(at, _): &&(Option<String>, i64)| at.as_deref() == Some(&*question.id);
         let live: i64 = facts
             .live
@@ -221,8 +221,7 @@ fn funnel(facts: &Facts, totals: Totals) -> Vec<Step> {
 }
 
 fn per_question(facts: &Facts, question: &Question) -> QuestionReport {
-    let answered = count(&facts.tally, &question.id, Measure::Answered);
-    let responses = answered.count;
+    let responses = count(&facts.tally, &question.id, Measure::Answered);
     let mut values = BTreeMap::new();
     let from = (question.id.clone(), Measure::Value, String::new());
     let of_question = facts.tally.0.range(from..);
@@ -230,20 +229,19 @@ fn per_question(facts: &Facts, question: &Question) -> QuestionReport {
         if *id != question.id || *measure != Measure::Value {
             break;
         }
-        values.insert(value.clone(), count.count);
+        values.insert(value.clone(), *count);
     }
     let spec = question.spec().ok();
     let is_number = matches!(spec, Some(Spec::Scale { .. } | Spec::Number { .. }));
-    let mean = is_number && responses > 0;
     let texts = facts.texts.iter().find(|(id, _)| *id == question.id);
     QuestionReport {
         question_id: question.id.clone(),
         r#type: question.r#type,
         title: question.title.clone(),
         responses,
-        skipped: count(&facts.tally, &question.id, Measure::Skipped).count,
+        skipped: count(&facts.tally, &question.id, Measure::Skipped),
         nps: (question.r#type == QuestionType::Nps).then(|| nps(&values, responses)),
-        mean: mean.then(|| answered.total / real(responses)),
+        mean: is_number.then(|| mean(&values)).flatten(),
         texts: texts.map(|(_, texts)| texts.clone()),
         distribution: distribution(spec.as_ref(), values, responses),
     }
@@ -314,6 +312,24 @@ fn possible(spec: &Spec) -> Vec<Value> {
         | Spec::Contact(_)
         | Spec::Statement => Vec::new(),
     }
+}
+
+/// The mean of the values that are numbers. What does not add up within the range of numbers is added up by shares.
+fn mean(values: &BTreeMap<String, i64>) -> Option<f64> {
+    let numbers = values.iter();
+    let numbers = numbers.filter_map(|(text, count)| Some((text.parse().ok()?, real(*count))));
+    let numbers: Vec<(f64, f64)> = numbers.collect();
+    let answers: f64 = numbers.iter().map(|(_, count)| count).sum();
+    let total: f64 = numbers.iter().map(|(value, count)| value * count).sum();
+    let mean = if total.is_finite() {
+        total / answers
+    } else {
+        let shares = numbers
+            .iter()
+            .map(|(value, count)| value * (count / answers));
+        shares.sum()
+    };
+    mean.is_finite().then_some(mean)
 }
 
 fn nps(values: &BTreeMap<String, i64>, responses: i64) -> Nps {

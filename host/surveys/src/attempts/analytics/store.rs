@@ -5,7 +5,7 @@ use nudge_platform::hidden;
 use uuid::Uuid;
 
 use super::Range;
-use crate::attempts::tally::{Count, Measure, Tally};
+use crate::attempts::tally::{Measure, Tally};
 
 #[derive(sqlx::FromRow)]
 struct SumRow {
@@ -13,7 +13,6 @@ struct SumRow {
     measure: String,
     value: String,
     count: i64,
-    total: f64,
 }
 
 #[derive(sqlx::FromRow)]
@@ -31,7 +30,7 @@ pub(super) async fn sum(
 ) -> Result<Tally> {
     let rows: Vec<SumRow> = tx
         .sql(
-            "SELECT question_id, measure, value, CAST(sum(count) AS BIGINT) AS count, sum(total) AS total
+            "SELECT question_id, measure, value, CAST(sum(count) AS BIGINT) AS count
              FROM survey_counts WHERE app_id = $1 AND survey_id = $2 AND day >= $3 AND day < $4
              GROUP BY question_id, measure, value",
         )
@@ -45,11 +44,8 @@ pub(super) async fn sum(
     for row in rows {
         let measure = Measure::parse(&row.measure)
             .ok_or_else(|| Error::corrupt("survey_counts", "measure", &row.measure))?;
-        let count = Count {
-            count: row.count,
-            total: row.total,
-        };
-        tally.0.insert((row.question_id, measure, row.value), count);
+        let key = (row.question_id, measure, row.value);
+        tally.0.insert(key, row.count);
     }
     Ok(tally)
 }

@@ -1,0 +1,122 @@
+//! What became of an event where nobody can say why now: the plugin fails on it, or the campaign can't run as it is, for its
+//! plugin or a segment is gone. What was written down then holds.
+
+use nudge_apps::App;
+use nudge_campaigns::lifecycle::{self, Content};
+use nudge_campaigns::targeting::Sample;
+use nudge_plugin_runtime::CheckFailed;
+use nudge_records::events::store::Stored;
+use uuid::Uuid;
+
+use super::{Error, Explained, Outcome, Step, outcome, received, store, trigger};
+use crate::explain::decision::{self, Person, Question};
+use crate::services::Services;
+
+/// A campaign that can't run as it is.
+pub(super) struct Refused {
+    id: Uuid,
+    sample: Sample,
+    why: Step,
+}
+
+impl Refused {
+    /// Why a campaign can't run, if it is the campaign that is wrong.
+    pub(super) fn of<C: Content>(
+        (id, content): (Uuid, &C),
+        error: lifecycle::Error,
+    ) -> Result<Self, Error> {
+        let (check, what) = match error {
+            lifecycle::Error::Invalid(errors) => {
+                let first = errors.first().map_or("", |error| error.pointer.as_str());
+                let check = ["audience", "personalization"].into_iter().find(|part| {
+                    first
+                        .strip_prefix('/')
+                        .is_some_and(|it| it.starts_with(part))
+                });
+                let told = errors.iter();
+                let told = told.map(|error| format!("{}: {}", error.pointer, error.detail));
+                let told: Vec<String> = told.collect();
+                (check.unwrap_or("trigger"), told.join("; "))
+            }
+            lifecycle::Error::Check(CheckFailed::Failed(failed))
+                if !failed.is_the_hosts() && !failed.was_starved() =>
+            {
+                ("trigger", failed.detail())
+            }
+            other => return Err(other.into()),
+        };
+        let compiled = content.compile().unwrap_or_default();
+        let detail = format!("the campaign can't run, as of now: {what}");
+        Ok(Self {
+            id,
+            sample: compiled.rules.sample,
+            why: Step::new(check, false, detail),
+        })
+    }
+}
+
+/// Explains an event by the decision that was kept of it, and by what came of it.
+pub(super) async fn refused(
+    services: &Services,
+    app: &App,
+    person: &Person,
+    (alias, stored): (i64, &Stored),
+    refused: Refused,
+) -> Result<Explained, Error> {
+    let kept = decision::ask_kept(services, app, refused.id, (alias, stored));
+    let told = match kept.await {
+        Err(decision::Error::Failed(_)) => None,
+        told => told?,
+    };
+    let fires = told.as_ref().is_some_and(|told| told.fires);
+    let held_back = fires && refused.sample.includes(refused.id, person.id);
+    let (outcome, left) = left(services, app, person, (refused.id, stored), held_back).await?;
+    let mut steps = vec![received(stored)];
+    match told {
+        Some(told) => steps.extend(trigger(&stored.event.name, told, None)),
+        None => steps.push(refused.why),
+    }
+    steps.extend(left);
+    Ok(Explained { outcome, steps })
+}
+
+/// Explains an event on which the version fails that decides today. `what` happens then; `letter`: that it failed before.
+pub(super) async fn failing(
+    services: &Services,
+    person: &Person,
+    question: Question<'_>,
+    what: &str,
+    letter: Option<Step>,
+) -> Result<Explained, Error> {
+    let (app, running, stored) = (question.app, question.running, question.stored);
+    if let Some(letter) = letter {
+        // Nothing was decided then, and nothing is now.
+        return Ok(Explained {
+            outcome: Outcome::NotFired,
+            steps: vec![received(stored), letter],
+        });
+    }
+    let (outcome, left) = left(services, app, person, (running.id, stored), false).await?;
+    let (plugin, _) = running.accepted.for_subject(person.id);
+    let version = plugin.description();
+    let detail = format!(
+        "{} {} fails on the event, as of now: {what}",
+        version.name, version.version
+    );
+    let mut steps = vec![received(stored), Step::new("trigger", false, detail)];
+    steps.extend(left);
+    Ok(Explained { outcome, steps })
+}
+
+/// What became of an event by what is left of it.
+async fn left(
+    services: &Services,
+    app: &App,
+    person: &Person,
+    (campaign_id, stored): (Uuid, &Stored),
+    held_back: bool,
+) -> nudge_db::Result<(Outcome, Option<Step>)> {
+    let mut tx = services.db.read().await?;
+    let trace = store::trace(&mut tx, app.id, person.id, campaign_id, stored).await?;
+    Ok(outcome(&trace, held_back))
+}
