@@ -260,7 +260,7 @@ pub async fn resume(tx: &mut Tx, planned: &Planned, now: Timestamp) -> Result<u6
 pub async fn drop_left(tx: &mut Tx, planned: &Planned) -> Result<u64> {
     tx.sql(
         "DELETE FROM occasions WHERE id IN (
-            SELECT id FROM occasions WHERE app_id = $1 AND campaign_id = $2 LIMIT $3)",
+            SELECT id FROM occasions WHERE app_id = $1 AND campaign_id = $2 ORDER BY due_at LIMIT $3)",
     )
     .bind(planned.app_id)
     .bind(planned.campaign_id)
