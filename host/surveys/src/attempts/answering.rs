@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{
-    Answer, AttemptStep, Error, Given, State, Whole, find_or_open, next, outcome, save, tally,
+    Answer, AttemptStep, Error, Given, State, Whole, find_or_open, next, save, tally, unchanged,
 };
 
 /// Takes answers: all of them, or none. The subject is locked.
@@ -32,11 +32,13 @@ pub async fn take_answers(
     let checked = check_values(&walker, given)?;
     if whole.attempt.state == State::Completed {
         let repeats = |(id, value): (&String, &Value)| before.get(id) == Some(value);
-        return if checked.iter().all(repeats) {
-            outcome(tx, whole.attempt).await
-        } else {
-            Err(Error::Completed)
-        };
+        if !checked.iter().all(repeats) {
+            return Err(Error::Completed);
+        }
+        // The answer that got lost: what followed then.
+        let last = whole.attempt.last_question_id.as_deref();
+        let next = next(&walker.way(&before), last);
+        return Ok(unchanged(next, whole.attempt));
     }
     let mut after = before.clone();
     after.extend(checked.clone());

@@ -414,6 +414,7 @@ fn last_of<'f>(way: &Way<'f>) -> Option<&'f str> {
     Some(&way.stops.last()?.question.id)
 }
 
+/// Where an attempt is: behind the question that was answered last, or at its end.
 async fn outcome(tx: &mut Tx, attempt: Attempt) -> Result<AttemptStep, Error> {
     let whole = Whole::read(tx, attempt).await?;
     let way = Walker::new(&whole.flow).way(&whole.values());
@@ -421,12 +422,16 @@ async fn outcome(tx: &mut Tx, attempt: Attempt) -> Result<AttemptStep, Error> {
         State::Completed => last_of(&way),
         State::Started | State::Dismissed => whole.attempt.last_question_id.as_deref(),
     };
-    let next = next(&way, last);
-    Ok(AttemptStep {
+    Ok(unchanged(next(&way, last), whole.attempt))
+}
+
+/// What is said of an attempt that a request has not changed.
+fn unchanged(next: Next, attempt: Attempt) -> AttemptStep {
+    AttemptStep {
         next,
-        attempt: whole.attempt,
+        attempt,
         survey_ended: false,
-    })
+    }
 }
 
 /// An attempt of a subject. One that an instruction came with is made by the first request about it.
