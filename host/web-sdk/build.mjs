@@ -39,7 +39,7 @@ const OWN = /^(characters|describedBy|direction|fate|frame|hasFocus|initial|letC
 
 /** The same of the core, among which are no members of what is stored or told other tabs. */
 const CORE =
-  /^(around|claim|complaints|consented|deciding|degrade|depart|gone|granted|isAlone|isCold|isImmediate|isKept|isStale|listeners|looking|maySee|notBefore|offered|persist|poller|proof|release|repoll|sender|shows|starting|temporary|unheard|unsent|unstash|urge|writing)$/;
+  /^(activity|around|claim|complaints|consented|deciding|degrade|depart|drafts|failures|gone|granted|isAlone|isCold|isImmediate|isKept|isStale|listeners|looking|maySee|notBefore|offered|poller|proof|release|renderer|repoll|sender|shows|started|starting|stash|stopped|temporary|timer|unheard|unsent|unstash|urge|writing)$/;
 
 /** Bundles one entry for the server; answers its text. */
 async function served(entry, format, define = {}, mangleProps = undefined) {
