@@ -226,6 +226,7 @@ async fn one_that_goes_away_amid_its_commit_takes_no_others_with_it() {
 async fn a_commit_goes_to_its_end_and_is_told_of_whoever_goes_away() {
     let numbers = Numbers::new().await;
     let mut commits = numbers.db.commits().unwrap();
+    let mut amid = 0;
     for number in 0..20 {
         let tx = if number % 2 == 0 {
             numbers.adds(number).await
@@ -235,11 +236,13 @@ async fn a_commit_goes_to_its_end_and_is_told_of_whoever_goes_away() {
             tx
         };
         commits.borrow_and_update();
-        assert!(futures_util::poll!(tx.commit()).is_pending());
+        // On a busy machine one may be over before it is looked at.
+        amid += usize::from(futures_util::poll!(tx.commit()).is_pending());
         let told = tokio::time::timeout(HANGS, commits.changed()).await;
         told.unwrap().unwrap();
         assert_eq!(numbers.kept().await.last(), Some(&number));
     }
+    assert!(amid > 0, "nobody went away amid a commit");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
