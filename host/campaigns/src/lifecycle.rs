@@ -306,7 +306,7 @@ pub async fn create<C: Content>(
     if store::count(tx, campaign.app_id, C::KIND).await? >= MOST {
         return Err(Error::TooMany(C::KIND));
     }
-    require_plugins(tx, plugins, campaign, None).await?;
+    require_plugins(tx, plugins, campaign).await?;
     let compiled = campaign.content.compile().map_err(Error::Invalid)?;
     let was_watched = is_watched(tx, campaign).await?;
     store::insert(tx, campaign, &compiled).await?;
@@ -322,8 +322,7 @@ pub async fn update<C: Content>(
 ) -> Result<(), Error> {
     // Before segments and plugins are read, so that none is changed meanwhile.
     crate::apps::bump_version(tx, campaign.app_id, campaign.updated_at).await?;
-    let before: Option<Campaign<C>> = store::find(tx, campaign.app_id, campaign.id).await?;
-    require_plugins(tx, plugins, campaign, before.as_ref()).await?;
+    require_plugins(tx, plugins, campaign).await?;
     let compiled = campaign.content.compile().map_err(Error::Invalid)?;
     let was_watched = is_watched(tx, campaign).await?;
     if !store::update(tx, campaign, &compiled).await? {
@@ -333,20 +332,22 @@ pub async fn update<C: Content>(
     plan(tx, campaign, compiled, campaign.updated_at).await
 }
 
-/// Has a campaign checked anew where a plugin that it names was removed since. One that was stopped can stay so without, and one
-/// that does not run can name what it named `before`.
+/// Has a campaign checked anew where a plugin that it names was removed since. One that was stopped can stay so without, and a
+/// draft can name what is named in what it takes the place of.
 async fn require_plugins<C: Content>(
     tx: &mut Tx,
     plugins: &Plugins,
     campaign: &Campaign<C>,
-    before: Option<&Campaign<C>>,
 ) -> Result<(), Error> {
     let status = campaign.content.status();
     if !matches!(status, Status::Draft | Status::Active) {
         return Ok(());
     }
     let mut named = named_plugins(&campaign.content);
-    if let Some(before) = before.filter(|_| status != Status::Active) {
+    if status == Status::Draft
+        && !named.is_empty()
+        && let Some(before) = store::find::<C>(tx, campaign.app_id, campaign.id).await?
+    {
         let known = named_plugins(&before.content);
         named.retain(|name| !known.contains(name));
     }
