@@ -18,7 +18,22 @@ pub struct Patched<T> {
     pub content: T,
     /// The same with a null in place of each key that the patch removes and that was not there. It is only to be checked for
     /// keys that nothing can have; none: there is nothing to check.
-    pub tried: Option<T>,
+    tried: Option<T>,
+}
+
+impl<T> Patched<T> {
+    /// Checks what becomes of it, and answers with what the check does. A key that it can't have is refused, even where the
+    /// patch removes it.
+    pub async fn check<'a, A, E, F>(&'a self, check: impl Fn(&'a T) -> F) -> Result<A, ApiError>
+    where
+        E: Into<ApiError>,
+        F: Future<Output = Result<A, E>>,
+    {
+        if let Some(tried) = &self.tried {
+            refuse_unknown(check(tried).await)?;
+        }
+        check(&self.content).await.map_err(Into::into)
+    }
 }
 
 /// What a patch makes of something. A key that it can't have is refused, even where the patch removes it.
@@ -48,7 +63,7 @@ pub fn patched_and_tried<D: Serialize, T: DeserializeOwned>(
 }
 
 /// Refuses keys that nothing has, if a check has found any.
-pub fn refuse_unknown<T, E: Into<ApiError>>(checked: Result<T, E>) -> Result<Option<T>, ApiError> {
+fn refuse_unknown<T, E: Into<ApiError>>(checked: Result<T, E>) -> Result<Option<T>, ApiError> {
     let error: ApiError = match checked {
         Ok(checked) => return Ok(Some(checked)),
         Err(error) => error.into(),

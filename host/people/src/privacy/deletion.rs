@@ -148,7 +148,7 @@ impl Deletion<'_> {
     async fn erase(&mut self) -> Result<(), Error> {
         self.suppress_names().await?;
         self.go_through(tables::BELONGINGS).await?;
-        self.erase_samples().await?;
+        self.leave_others().await?;
         let configured = Duration::from_secs(self.services.config.privacy.grace_seconds);
         let grace = match self.services.db.dialect() {
             Dialect::Sqlite => configured.min(SQLITE_GRACE),
@@ -169,8 +169,7 @@ impl Deletion<'_> {
     async fn sweep(&mut self) -> Result<(), Error> {
         self.suppress_names().await?;
         self.go_through(tables::BELONGINGS).await?;
-        self.erase_samples().await?;
-        self.leave_places().await?;
+        self.leave_others().await?;
         self.go_through(tables::OWNERS).await?;
         let now = self.services.clock.now();
         for step in &mut self.progress.steps {
@@ -191,23 +190,14 @@ impl Deletion<'_> {
         Ok(())
     }
 
-    /// Backtests may have ended since the deletion was queued.
-    async fn erase_samples(&mut self) -> Result<(), Error> {
+    /// Takes the person out of what belongs to nobody: backtests may have ended since the deletion was queued, and jobs and
+    /// segments may have noted the person as a place among the app's people. Nobody who is suppressed becomes one.
+    async fn leave_others(&mut self) -> Result<(), Error> {
         let Deleted {
             app_id, subject_id, ..
         } = self.deleted;
         let mut tx = self.services.db.write().await?;
         super::erase_samples(&mut tx, app_id, subject_id).await?;
-        tx.commit().await?;
-        Ok(())
-    }
-
-    /// Jobs and segments may have noted the person as a place among the app's people. Nobody who is suppressed becomes one.
-    async fn leave_places(&mut self) -> Result<(), Error> {
-        let Deleted {
-            app_id, subject_id, ..
-        } = self.deleted;
-        let mut tx = self.services.db.write().await?;
         super::leave_places(&mut tx, app_id, subject_id).await?;
         tx.commit().await?;
         Ok(())

@@ -255,18 +255,15 @@ pub async fn update_segment(
     if_match.check(current.version)?;
     let detail = audit::of_patch(&patch);
     let patched: Patched<Content> = merge::patched_and_tried(&current.content, patch)?;
-    let Patched { content, tried } = patched;
+    let named = segments::named(&patched.content.audience);
+    let app = knowing(&services, &scope, &named).await?;
+    let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
+    let check = |content| segments::check(plugins, &app.deciders, audiences, id, content);
+    let mut renewed = patched.check(check).await?;
+    let content = patched.content;
+    renewed.push(id);
     let is_other = content.audience != current.content.audience;
     let now = services.clock.now();
-    let app = knowing(&services, &scope, &segments::named(&content.audience)).await?;
-    let audiences = &app.segments.audiences;
-    let plugins = &services.plugins;
-    let check = |content| segments::check(plugins, &app.deciders, audiences, id, content);
-    if let Some(tried) = &tried {
-        merge::refuse_unknown(check(tried).await)?;
-    }
-    let mut renewed = check(&content).await?;
-    renewed.push(id);
     let segment = Segment {
         version: current.version + 1,
         content,

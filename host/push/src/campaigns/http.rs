@@ -16,7 +16,6 @@ use nudge_campaigns::variants::{self, Content as _};
 use nudge_campaigns::{campaign, in_app};
 use nudge_http::body::parse_value;
 use nudge_http::csv::WantsCsv;
-use nudge_http::merge::{Patched, refuse_unknown};
 use nudge_http::page::Page;
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, Params, ResourceId, created};
@@ -223,16 +222,15 @@ pub async fn update_campaign(
     }
     let current: Campaign = find(&services, &scope, id).await?;
     let detail = audit::of_patch(&patch);
-    let Patched { mut content, tried } = patched(&current, if_match, patch)?;
+    let patched = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
-    let growth = size::check(&content, before)?;
-    let app = segments::knowing(&services, &scope, &content.terms().segments()).await?;
+    let growth = size::check(&patched.content, before)?;
+    let named = patched.content.terms().segments();
+    let app = segments::knowing(&services, &scope, &named).await?;
     let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
     let check = |content| variants::check(plugins, &app.deciders, audiences, content, before);
-    if let Some(tried) = &tried {
-        refuse_unknown(check(tried).await)?;
-    }
-    check(&content).await?;
+    patched.check(check).await?;
+    let mut content = patched.content;
     let now = services.clock.now();
     content.identify(&current.content.variants, || nudge_platform::id::new(now));
 

@@ -7,7 +7,6 @@ use nudge_campaigns::campaign::size;
 use nudge_campaigns::in_app::{self, Campaign, Content};
 use nudge_campaigns::lifecycle;
 use nudge_campaigns::variants::{self, Content as _};
-use nudge_http::merge::{Patched, refuse_unknown};
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data};
 use nudge_pipeline::segments;
@@ -103,16 +102,15 @@ pub(super) async fn update(
 ) -> Result<Data<AnyView>, ApiError> {
     let current: Campaign = find(services, scope, campaign_id).await?;
     let detail = audit::of_patch(&patch);
-    let Patched { mut content, tried } = patched(&current, if_match, patch)?;
+    let patched = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
-    let growth = size::check(&content, before)?;
-    let app = segments::knowing(services, scope, &content.terms().segments()).await?;
+    let growth = size::check(&patched.content, before)?;
+    let named = patched.content.terms().segments();
+    let app = segments::knowing(services, scope, &named).await?;
     let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
     let check = |content| variants::check(plugins, &app.deciders, audiences, content, before);
-    if let Some(tried) = &tried {
-        refuse_unknown(check(tried).await)?;
-    }
-    check(&content).await?;
+    patched.check(check).await?;
+    let mut content = patched.content;
     let now = services.clock.now();
     content.identify(&current.content.variants, || id::new(now));
     let (campaign, activated) = current.changed(content, now);

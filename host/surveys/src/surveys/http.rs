@@ -9,7 +9,6 @@ use nudge_campaigns::campaign::size;
 use nudge_campaigns::listing::{self, Listed};
 use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_campaigns::surveys::{self, Content, Survey};
-use nudge_http::merge::{Patched, refuse_unknown};
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, ResourceId, created};
 use nudge_pipeline::segments;
@@ -121,16 +120,15 @@ pub async fn update_survey(
 ) -> Result<Data<SurveyView>, ApiError> {
     let current: Survey = find(&services, &scope, id).await?;
     let detail = audit::of_patch(&patch);
-    let Patched { content, tried } = patched(&current, if_match, patch)?;
+    let patched = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
-    let growth = size::check(&content, before)?;
-    let app = segments::knowing(&services, &scope, &content.terms().segments()).await?;
+    let growth = size::check(&patched.content, before)?;
+    let named = patched.content.terms().segments();
+    let app = segments::knowing(&services, &scope, &named).await?;
     let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
     let check = |content| surveys::check(plugins, &app.deciders, audiences, content, before);
-    if let Some(tried) = &tried {
-        refuse_unknown(check(tried).await)?;
-    }
-    check(&content).await?;
+    patched.check(check).await?;
+    let content = patched.content;
 
     let now = services.clock.now();
     let (mut survey, activated) = current.changed(content, now);
