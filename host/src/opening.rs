@@ -1,11 +1,18 @@
 //! Opening the database, with words for what keeps it from being opened.
 
+use std::io;
 use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use nudge_db::{Db, Kind, Schema, sqlite_path};
 use nudge_platform::config::Config;
 use nudge_platform::schema::migrations;
+use nudge_platform::secrets;
+
+/// Whether there is a database: of SQLite, its file. Whether PostgreSQL has one, opening it says.
+pub(crate) fn is_there(url: &str) -> io::Result<bool> {
+    sqlite_path(url).map_or(Ok(true), secrets::is_there)
+}
 
 /// Opens the database with so many connections.
 pub(crate) async fn open(config: &Config, connections: u32) -> anyhow::Result<Db> {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -180,6 +180,7 @@ impl Server {
             ingest: Arc::new(ingest),
             push: Arc::new(push),
             readiness: Mutex::new(Trouble::of_questions("taking requests")),
+            demo_app: OnceLock::new(),
         });
         spawn_background_tasks(&services, &tasks, &halt);
         let mut server = Self {
@@ -324,7 +325,14 @@ pub(crate) async fn open_secrets(config: &Config, db: &Db) -> anyhow::Result<(Sc
         );
     }
     let data_dir = &config.server.data_dir;
-    let has_keys = Secrets::are_there(&config.secrets, data_dir);
+    require_keys(config, db, schema).await?;
+    Ok((schema, Secrets::load(&config.secrets, data_dir)?))
+}
+
+/// Fails where no keys are there and a database was used with some. None are made.
+pub(crate) async fn require_keys(config: &Config, db: &Db, schema: Schema) -> anyhow::Result<()> {
+    let data_dir = &config.server.data_dir;
+    let has_keys = Secrets::are_there(&config.secrets, data_dir)?;
     if !has_keys && schema != Schema::Empty && sealed::any(db).await? {
         bail!(
             "the database has data that is sealed and {} has no master.key: put the key there that the database was used with, or name \
@@ -332,7 +340,7 @@ pub(crate) async fn open_secrets(config: &Config, db: &Db) -> anyhow::Result<(Sc
             data_dir.display()
         );
     }
-    Ok((schema, Secrets::load(&config.secrets, data_dir)?))
+    Ok(())
 }
 
 fn operational() -> Arc<dyn AnalyticsStore> {
@@ -357,20 +365,22 @@ pub(crate) async fn open_plugins(
     tokio::task::spawn_blocking(move || Plugins::open(&config, &secrets, compiler, clock)).await?
 }
 
-/// Compiles plugins ahead of the requests that need them.
+/// Compiles plugins ahead of the requests that need them: at the start, and what other processes take in later.
 fn warm_up(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) {
     let (services, halt) = (services.clone(), halt.clone());
     tasks.spawn(async move {
         if let Err(error) = services.plugins.loaders.tell_isolation().await {
             tracing::warn!(%error, "nobody knows what isolates the plugins' compiler");
         }
-        let warmed_up = tokio::select! {
-            warmed_up = services.plugins.loaders.warm_up(&services.db) => warmed_up,
-            () = halt.cancelled() => Ok(()),
+        let began = services.clock.now();
+        let work = async {
+            let loaders = &services.plugins.loaders;
+            if let Err(error) = loaders.warm_up(&services.db).await {
+                tracing::warn!(error = ?error, "plugins are compiled when they are first needed");
+            }
+            loaders.follow(&services.db, &services.clock, began).await;
         };
-        if let Err(error) = warmed_up {
-            tracing::warn!(error = ?error, "plugins are compiled when they are first needed");
-        }
+        halt.run_until_cancelled(work).await;
     });
 }
 

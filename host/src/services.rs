@@ -1,11 +1,12 @@
 //! The state of all handlers: the states of the packages, put together.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use nudge_apps::services::AppsState;
 use nudge_platform::due::Trouble;
 use parking_lot::Mutex;
+use uuid::Uuid;
 
 /// The state of all handlers. Cheap to clone.
 #[derive(Clone)]
@@ -19,6 +20,8 @@ pub struct Services {
     pub push: Arc<nudge_push::services::Services>,
     /// Tells in the log when the server is not ready, and when it is again.
     pub readiness: Mutex<Trouble>,
+    /// The app of `nudge dev`, once it is known: the shop's.
+    pub demo_app: OnceLock<Uuid>,
 }
 
 impl Shared {

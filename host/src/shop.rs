@@ -12,14 +12,16 @@ use axum::http::HeaderMap;
 use axum::http::uri::Authority;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use nudge_apps as apps;
 use nudge_apps::identity_keys::{self, IdentityKey};
 use nudge_apps::key::Kind;
-use nudge_apps::keys;
+use nudge_apps::keys::{self, Wanted};
+use nudge_campaigns::lifecycle::{self, Content as _};
 use nudge_campaigns::surveys::{Content, Survey};
-use nudge_campaigns::{lifecycle, store as campaigns};
+use nudge_campaigns::{apps, store as campaigns};
+use nudge_db::{Timestamp, Tx};
 use nudge_http::issuer::Role;
 use nudge_http::{ApiError, Code, Data, Json};
+use nudge_platform::audit::{self, Entry};
 use nudge_platform::outbound;
 use nudge_platform::public_key::PublicKey;
 use serde::{Deserialize, Serialize};
@@ -82,7 +84,7 @@ async fn opening(
     headers: HeaderMap,
 ) -> Result<Data<Opening>, ApiError> {
     require_own_page(&headers)?;
-    let data = made.get_or_try_init(|| make(&services)).await?.clone();
+    let data = opened(&services, &made).await?.clone();
     Ok(Data { data })
 }
 
@@ -99,7 +101,7 @@ async fn sign_in(
         let detail = format!("a name has 1 to {MOST_NAME} characters");
         return Err(ApiError::field("/name", "invalid", detail));
     }
-    let app_id = made.get_or_try_init(|| make(&services)).await?.app_id;
+    let app_id = opened(&services, &made).await?.app_id;
     let now = services.clock.now();
     let until = now.plus(IDENTITY_LIFETIME);
     let claims = json!({"iss": app_id, "sub": name, "iat": now.seconds(), "exp": until.seconds()});
@@ -122,54 +124,128 @@ fn require_own_page(headers: &HeaderMap) -> Result<(), ApiError> {
     Err(ApiError::new(Code::NotFound))
 }
 
-/// Makes what the page needs: a key, a token that reads, the key of the shop's backend, and a survey.
+/// What the page needs, as long as its app is there.
+async fn opened<'a>(services: &Shared, made: &'a Made) -> Result<&'a Opening, ApiError> {
+    let opening = made.get_or_try_init(|| make(services)).await?;
+    let app = services.apps.get(opening.app_id).await?;
+    app.map(|_| opening)
+        .ok_or_else(|| ApiError::new(Code::NotFound))
+}
+
+/// Makes what the page needs: a key, a token that reads, the key of the shop's backend, and a survey. The app is the one
+/// of `nudge dev`, whose audit log has what was made.
 async fn make(services: &Shared) -> Result<Opening, ApiError> {
     let now = services.clock.now();
-    let jwks = services.issuer.key_set();
-    let jwk = jwks.pointer("/keys/0").and_then(Value::as_object);
-    let jwk = jwk.ok_or_else(|| ApiError::new(Code::Internal))?;
-    let key = IdentityKey {
-        kid: jwk
-            .get("kid")
-            .and_then(Value::as_str)
-            .unwrap_or(NAME)
-            .to_owned(),
-        key: PublicKey::from_jwk(jwk).map_err(ApiError::internal)?,
-        created_at: now,
-    };
-    let content: Content =
-        serde_json::from_str(include_str!("shop/survey.json")).map_err(ApiError::internal)?;
+    let not_found = || ApiError::new(Code::NotFound);
+    let app_id = *services.demo_app.get().ok_or_else(not_found)?;
     let mut tx = services.db.write().await?;
-    let app = nudge_campaigns::apps::first(&mut tx).await?;
-    let app = app.ok_or_else(|| ApiError::new(Code::NotFound))?;
-    keys::store::revoke_older(&mut tx, app.id, NAME, KEYS_KEPT, now).await?;
-    let (kind, workspace) = (Kind::Write, app.workspace_id);
-    let made = apps::create_key(&mut tx, app.id, workspace, kind, NAME, kind.scopes(), now).await?;
-    let known = identity_keys::store::list(&mut tx, app.id).await?;
-    if known.iter().all(|known| known.kid != key.kid) {
-        identity_keys::create(&mut tx, app.id, &key).await?;
-    }
-    let active: Vec<Survey> = campaigns::active(&mut tx, app.id).await?;
-    let known = active
-        .iter()
-        .find(|survey| survey.content.name == content.name);
-    let survey_id = if let Some(survey) = known {
-        survey.id
-    } else {
-        let survey = Survey::new(nudge_platform::id::new(now), app.id, content, now);
-        lifecycle::create(&mut tx, &services.plugins, &survey).await?;
-        survey.id
-    };
+    let app = apps::find(&mut tx, app_id).await?.ok_or_else(not_found)?;
+    let workspace = app.workspace_id;
+    let write_key = make_key(&mut tx, app_id, workspace, now).await?;
+    trust_backend(services, &mut tx, app_id, now).await?;
+    let survey_id = make_survey(services, &mut tx, app_id, now).await?;
     tx.commit().await?;
-    services.apps.refresh(app.id).await?;
+    services.apps.refresh(app_id).await?;
     let roles = BTreeMap::from([(workspace, Role::Viewer)]);
     let token = services
         .issuer
         .issue(NAME, roles, false, now, TOKEN_LIFETIME);
     Ok(Opening {
-        app_id: app.id,
-        write_key: made.text,
+        app_id,
+        write_key,
         viewer_token: token.map_err(ApiError::internal)?,
         survey_id,
     })
+}
+
+/// Makes a key for the page, and revokes those of earlier starts.
+async fn make_key(
+    tx: &mut Tx,
+    app_id: Uuid,
+    workspace: Uuid,
+    now: Timestamp,
+) -> Result<String, ApiError> {
+    keys::store::revoke_older(tx, app_id, NAME, KEYS_KEPT, now).await?;
+    let wanted = Wanted {
+        kind: Kind::Write,
+        name: NAME.to_owned(),
+        scopes: Vec::new(),
+        expires_at: None,
+    };
+    let (key_id, made) = keys::create(tx, app_id, workspace, &wanted, now).await?;
+    let resource = format!("key/{key_id}");
+    let detail = json!({"kind": wanted.kind, "name": wanted.name, "scopes": wanted.scopes});
+    record(tx, app_id, "key.created", resource, detail, now).await?;
+    Ok(made.text)
+}
+
+/// Has the app trust the identity tokens of the shop's backend, which is this server.
+async fn trust_backend(
+    services: &Shared,
+    tx: &mut Tx,
+    app_id: Uuid,
+    now: Timestamp,
+) -> Result<(), ApiError> {
+    let jwks = services.issuer.key_set();
+    let jwk = jwks.pointer("/keys/0").and_then(Value::as_object);
+    let jwk = jwk.ok_or_else(|| ApiError::new(Code::Internal))?;
+    let kid = jwk.get("kid").and_then(Value::as_str).unwrap_or(NAME);
+    let key = IdentityKey {
+        kid: kid.to_owned(),
+        key: PublicKey::from_jwk(jwk).map_err(ApiError::internal)?,
+        created_at: now,
+    };
+    let known = identity_keys::store::list(tx, app_id).await?;
+    if known.iter().any(|known| known.kid == key.kid) {
+        return Ok(());
+    }
+    identity_keys::create(tx, app_id, &key).await?;
+    let resource = format!("identity-key/{}", key.kid);
+    let (algorithm, fingerprint) = (key.key.algorithm(), key.key.fingerprint());
+    let detail = json!({"algorithm": algorithm, "fingerprint": fingerprint});
+    record(tx, app_id, "identity_key.created", resource, detail, now).await?;
+    Ok(())
+}
+
+/// The survey that the page shows; it is made unless an earlier start has made it.
+async fn make_survey(
+    services: &Shared,
+    tx: &mut Tx,
+    app_id: Uuid,
+    now: Timestamp,
+) -> Result<Uuid, ApiError> {
+    let content: Content =
+        serde_json::from_str(include_str!("shop/survey.json")).map_err(ApiError::internal)?;
+    let active: Vec<Survey> = campaigns::active(tx, app_id).await?;
+    let known = active
+        .iter()
+        .find(|survey| survey.content.name == content.name);
+    if let Some(survey) = known {
+        return Ok(survey.id);
+    }
+    let survey = Survey::new(nudge_platform::id::new(now), app_id, content, now);
+    lifecycle::create(tx, &services.plugins, &survey).await?;
+    let resource = format!("survey/{}", survey.id);
+    let detail = json!({"version": survey.version, "status": survey.content.status()});
+    record(tx, app_id, "survey.created", resource, detail, now).await?;
+    Ok(survey.id)
+}
+
+/// Adds what the shop did in its app to the audit log.
+async fn record(
+    tx: &mut Tx,
+    app_id: Uuid,
+    action: &'static str,
+    resource: String,
+    detail: Value,
+    now: Timestamp,
+) -> nudge_db::Result<()> {
+    let entry = Entry {
+        app_id,
+        actor: NAME,
+        action,
+        resource,
+        detail,
+    };
+    audit::record(tx, &entry, now).await
 }

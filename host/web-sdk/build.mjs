@@ -39,7 +39,7 @@ const OWN = /^(characters|describedBy|direction|fate|frame|hasFocus|initial|letC
 
 /** The same of the core, among which are no members of what is stored or told other tabs. */
 const CORE =
-  /^(activity|around|claim|complaints|consented|deciding|degrade|depart|drafts|failures|gone|granted|isAlone|isCold|isImmediate|isKept|isStale|listeners|looking|maySee|notBefore|offered|poller|proof|release|renderer|repoll|sender|shows|started|starting|stash|stopped|temporary|timer|unheard|unsent|unstash|urge|writing)$/;
+  /^(activity|again|answered|around|ask|change|channel|claim|complaints|decide|deciding|degrade|deliver|depart|drafts|emit|ended|failures|forget|give|gone|granted|head|hear|held|hold|host|hurry|isAlone|isFinal|isImmediate|isKept|isStale|later|lead|leads|listen|listeners|load|looking|makeHost|maySee|most|notBefore|note|offer|offered|options|page|part|pending|poller|polls|post|proof|ready|refused|release|remove|renderer|repoll|resume|run|said|say|send|sender|sending|session|shows|started|starting|stop|stopped|store|tabs|temporary|timer|unheard|unsent|urge|with|writing)$/;
 
 /** Bundles one entry for the server; answers its text. */
 async function served(entry, format, define = {}, mangleProps = undefined) {

@@ -58,6 +58,19 @@ test("messages in the console", async (t) => {
     await one.getByLabel("Property").nth(1).fill("item");
     await one.getByRole("checkbox", { name: "Something else" }).nth(1).check();
     await one.getByLabel("Fallback").fill("Something");
+    // Another name of a source goes to its tokens, and is no other source's on the way.
+    const source = one.getByLabel("Source", { exact: true });
+    await source.nth(1).press("Control+A");
+    await source.nth(1).pressSequentially("person");
+    await one.getByText("It is taken.").waitFor();
+    await page.keyboard.press("Tab");
+    await source.nth(1).press("Control+A");
+    await source.nth(1).pressSequentially("cause");
+    await page.keyboard.press("Tab");
+    await holds(async () => assert.deepEqual(await one.getByLabel("Of source").evaluateAll((all) => all.map(({ value }) => value)), ["person", "cause"]));
+    await one.getByRole("button", { name: "Move source cause up" }).click();
+    await holds(async () => assert.equal(await source.first().inputValue(), "cause"));
+    await holds(async () => assert.deepEqual(await one.getByLabel("Of source").evaluateAll((all) => all.map(({ value }) => value)), ["person", "cause"]));
 
     await trying.getByLabel("Person", { exact: true }).fill("ada");
     await trying.getByRole("button", { name: "Preview" }).click();
@@ -130,6 +143,12 @@ test("messages in the console", async (t) => {
     await page.getByRole("tab", { name: "Analytics" }).click();
     await page.getByRole("img", { name: /^By the day/ }).waitFor();
     await page.getByText("failed: 1").waitFor();
+    const west = await tab(chromium, { timezoneId: "Pacific/Honolulu" });
+    await signedIn(west.page, console, server, `/messages/${id()}?tab=analytics`);
+    await west.page.locator("figure", { hasText: "By the day" }).getByText("Numbers").click();
+    const today = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeZone: "UTC" }).format(new Date());
+    await west.page.getByRole("rowheader", { name: today, exact: true }).waitFor();
+    await west.context.close();
     await accessible(page, "analytics");
     await wide();
     await page.getByRole("tab", { name: "Recipients" }).click();

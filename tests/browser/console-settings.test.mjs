@@ -208,6 +208,52 @@ test("definitions, settings, audit log and operators", async (t) => {
     assert.deepEqual(complaints, []);
   });
 
+  await t.test("numbers, spans and lists are kept as they are typed", async (t) => {
+    const console = consoleOf(server);
+    const { page, complaints } = await tab(chromium);
+    await server.api("PATCH", "/settings", { ingest: { pastWindowSeconds: 2_592_000, futureWindowSeconds: 3600 } });
+    await signedIn(page, console, server, "/settings?tab=rules");
+    const typed = async (field, text) => {
+      await field.press("End");
+      for (const _ of await field.inputValue()) await field.press("Backspace");
+      await field.pressSequentially(text);
+      await holds(async () => assert.equal(await field.inputValue(), text));
+    };
+    const share = page.getByLabel("Roll back above this share of failures");
+    for (const text of ["10.5", "3.14", "1.05", "-0.5", "0.25"]) await typed(share, text);
+    const past = page.getByLabel("How old an event may be", { exact: true });
+    const unit = page.getByLabel("Unit of: How old an event may be");
+    const shownUnit = () => unit.locator("option:checked").innerText();
+    await holds(async () => assert.deepEqual([await past.inputValue(), await shownUnit()], ["30", "days"]));
+    await typed(past, "7");
+    await holds(async () => assert.equal(await shownUnit(), "days"));
+    const ahead = page.getByLabel("How far ahead of the clock", { exact: true });
+    await page.getByLabel("Unit of: How far ahead of the clock").selectOption("minutes");
+    await typed(ahead, "605");
+    const denied = page.getByLabel("Property keys that are never stored");
+    await denied.focus();
+    await page.keyboard.type("credit card\nssn\n");
+    await holds(async () => assert.equal(await denied.inputValue(), "credit card\nssn\n"));
+    await page.getByRole("button", { name: "Save the rules" }).click();
+    await page.getByText("The settings are saved").waitFor();
+    const { ingest, plugins, privacy } = await server.api("GET", "/settings");
+    assert.deepEqual([ingest.pastWindowSeconds, ingest.futureWindowSeconds, plugins.maxFailureRate], [7 * 86_400, 605 * 60, 0.25]);
+    assert.deepEqual(privacy.denyKeys, ["credit card", "ssn"]);
+
+    // What is set from outside has the unit that suits it.
+    await typed(past, "12");
+    await unit.selectOption("hours");
+    await page.getByRole("button", { name: "Discard the changes" }).click();
+    await holds(async () => assert.deepEqual([await past.inputValue(), await shownUnit()], ["7", "days"]));
+    const origins = page.getByLabel("Origins");
+    await origins.press("Control+A");
+    await page.keyboard.type("https://shop.example.com\nno origin");
+    await page.getByRole("button", { name: "Save the rules" }).click();
+    await page.locator(".field", { has: origins }).getByText(/^2\. .*an origin in lower case/).waitFor();
+    await holds(async () => assert.equal(await origins.getAttribute("aria-invalid"), "true"));
+    assert.deepEqual(complaints, []);
+  });
+
   await t.test("an app is made, renamed and deleted", async (t) => {
     const console = consoleOf(server);
     const { page, complaints } = await tab(chromium);

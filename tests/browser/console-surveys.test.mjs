@@ -95,12 +95,12 @@ test("surveys and segments in the console", async (t) => {
     assert.deepEqual(complaints, []);
   });
 
-  await t.test("values that have commas stay whole while others are added to them", async (t) => {
-    const filter = { property: "city", type: "string", operator: "in", value: ["Washington, DC", 'Paris "Centre"'] };
+  await t.test("values that have commas or lines stay whole while others are added to them", async (t) => {
+    const filter = { property: "city", type: "string", operator: "in", value: ["Washington, DC", 'Paris "Centre"', "Two\nlines"] };
     const { id } = await server.api("POST", "/segments", { name: "Cities", audience: { include: { all: [{ kind: "user_property", filter }] } } });
     const { page, complaints } = await open(t, `/segments/${id}`);
     const values = page.getByLabel("Values");
-    await holds(async () => assert.equal(await values.inputValue(), '"Washington, DC", "Paris ""Centre"""'));
+    await holds(async () => assert.equal(await values.inputValue(), '"Washington, DC", "Paris ""Centre""", Twolines'));
     await values.press("End");
     await values.pressSequentially(', Rome, "Portland, ME"');
     await page.getByRole("button", { name: "Save" }).click();
@@ -246,6 +246,81 @@ test("surveys and segments in the console", async (t) => {
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByText("“Branched” is paused.").waitFor();
     await holds(async () => assert.equal((await server.api("GET", `/surveys/${survey.id}`)).status, "paused"));
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("an id that is typed is nobody else's on the way, and goes wherever the old one stood", async (t) => {
+    const questions = Array.from({ length: 10 }, (_, index) => ({ id: `q${index + 1}`, type: "thumbs", title: `Question ${index + 1}`, required: false }));
+    const branches = [{ id: "b1", from: "q2", when: { questionId: "q1", operator: "equals", value: "up" }, to: { questionId: "q10" } }];
+    const translations = { de: { "questions/q1/title": "Frage 1", "questions/q10/title": "Frage 10" } };
+    const survey = await server.survey({ name: "Ten", status: "draft", flow: { ...flow, questions, branches }, localization: { defaultLocale: "en", translations } });
+    const { page, complaints } = await open(t, `/surveys/${survey.id}`);
+    await page.getByText("More", { exact: true }).last().click();
+    const id = page.getByLabel("Id", { exact: true }).last();
+    const taken = page.getByText("It is taken.");
+    await id.press("End");
+    for (let count = 0; count < 3; count++) await id.press("Backspace");
+    await page.keyboard.type("q1");
+    await taken.waitFor();
+    await page.keyboard.press("Tab");
+    await holds(async () => assert.equal(await page.getByRole("button", { name: "Save", exact: true }).isDisabled(), true, "nothing is renamed"));
+    await id.press("End");
+    for (let count = 0; count < 2; count++) await id.press("Backspace");
+    await page.keyboard.type("price");
+    await taken.waitFor({ state: "detached" });
+    await page.keyboard.press("Tab");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("Saved.").waitFor();
+    const saved = await server.api("GET", `/surveys/${survey.id}`);
+    assert.deepEqual(saved.flow.questions.map(({ id }) => id), [...questions.slice(0, 9).map(({ id }) => id), "price"]);
+    assert.deepEqual(saved.flow.branches, [{ ...branches[0], to: { questionId: "price" } }]);
+    assert.deepEqual(saved.localization.translations, { de: { "questions/q1/title": "Frage 1", "questions/price/title": "Frage 10" } });
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("a change from nothing stays one, and a number that is emptied stays empty while it is typed", async (t) => {
+    const trigger = { kind: "property_changed", key: "plan", from: "free", to: "pro", occurrence: { mode: "nth", n: 2 } };
+    const frequencyCap = { perSubject: { max: 3, windowDays: "lifetime" } };
+    const survey = await server.survey({ name: "Changed", status: "draft", flow, trigger, frequencyCap });
+    const { page, complaints } = await open(t, `/surveys/${survey.id}?tab=reach`);
+    const n = page.getByLabel("n", { exact: true });
+    await n.press("End");
+    await n.press("Backspace");
+    await holds(async () => assert.equal(await n.inputValue(), ""));
+    await n.press("Tab");
+    await holds(async () => assert.equal(await n.inputValue(), "1", "what stands for no number"));
+    await n.press("End");
+    await n.press("Backspace");
+    await page.keyboard.type("5");
+    const most = page.getByLabel("At most so often a person");
+    await most.press("End");
+    await most.press("Backspace");
+    await page.keyboard.type("4");
+    await page.getByLabel("From", { exact: true }).first().selectOption("nothing");
+    const read = () => server.api("GET", `/surveys/${survey.id}`);
+    const save = async () => {
+      const { version } = await read();
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      return until("it is saved", async () => {
+        const saved = await read();
+        return saved.version > version && saved;
+      });
+    };
+    const saved = await save();
+    assert.deepEqual(saved.trigger, { ...trigger, from: null, occurrence: { mode: "nth", n: 5 } });
+    assert.deepEqual(saved.frequencyCap, { perSubject: { max: 4, windowDays: "lifetime" } });
+    await page.getByLabel("From", { exact: true }).first().selectOption("anything");
+    await page.getByLabel("To", { exact: true }).first().selectOption("nothing");
+    const { from: _, ...rest } = saved.trigger;
+    assert.deepEqual((await save()).trigger, { ...rest, to: null });
+    // A trigger of another kind becomes one of this at once.
+    await server.api("PATCH", `/surveys/${survey.id}`, { trigger: null });
+    await page.reload();
+    await settled(page);
+    await page.getByLabel("It waits for").selectOption("property_changed");
+    await page.getByLabel("Property of the person").pressSequentially("plan");
+    await page.getByLabel("From", { exact: true }).first().selectOption("nothing");
+    assert.deepEqual((await save()).trigger, { kind: "property_changed", key: "plan", occurrence: { mode: "every" }, from: null });
     assert.deepEqual(complaints, []);
   });
 

@@ -1,7 +1,7 @@
 // Nothing lost, nothing twice: what becomes of events whatever happens to tabs, browsers, networks and servers.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { begin, browser, folder, Gate, holds, killBrowser, open, profile, Server, site, sleep, until } from "./support.mjs";
+import { Backend, begin, browser, folder, Gate, holds, killBrowser, open, profile, Server, shiftClock, site, sleep, until } from "./support.mjs";
 
 const custom = (events, prefix) => events.filter(({ name }) => name.startsWith(prefix));
 
@@ -185,16 +185,7 @@ test("a clock that is wrong by a day is set right", async (t) => {
   const { server, shop, options } = await setUp(t);
   for (const hours of [-24, 24]) {
     const context = await (await browser(t)).newContext();
-    await context.addInitScript((shift) => {
-      const now = Date.now.bind(Date);
-      Date.now = () => now() + shift;
-      const Real = Date;
-      window.Date = class extends Real {
-        constructor(...parts) {
-          super(...(parts.length ? parts : [Real.now()]));
-        }
-      };
-    }, hours * 3_600_000);
+    await shiftClock(context, hours);
     const page = await open(context, shop.url, options);
     const name = hours < 0 ? "was_late" : "was_early";
     await page.evaluate((name) => (nudge.track(name, {}), nudge.flush()), name);
@@ -345,6 +336,38 @@ test("a reset amid a flight parts the two people's events", async (t) => {
   await holds(async () => assert.deepEqual(await of("before_reset"), [0, 5]));
   await holds(async () => assert.deepEqual(await of("after_reset"), [0, 5]));
   assert.equal(gate.of("DELETE /v1/sdk/session").at(-1).status, 204);
+});
+
+const ASKED = { "by a button": { mode: "on_demand", trigger: undefined, settings: { presentation: "feedback_button" } }, "by an event": {} };
+
+for (const [how, fields] of Object.entries(ASKED)) test(`a reset amid the flight of what was asked ${how} parts the two people's answers`, async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const backend = await Backend.of(server);
+  const survey = await server.survey(fields);
+  const page = await open(await profile(t), shop.url, options);
+  await page.evaluate((token) => (nudge.identify(token), nudge.flush()), backend.token("ada"));
+  if (fields.mode) await page.locator("nudge-ui .fab").click();
+  else await page.evaluate(() => void nudge.track("order_placed"));
+  await page.locator("nudge-ui input").nth(5).check({ force: true });
+  // The network goes, and comes back for all but the answer.
+  gate.refuse = () => "drop";
+  await page.locator("nudge-ui button.primary").click();
+  await until("the answer is tried", () => gate.requests.some(({ route }) => route.endsWith("/attempts")));
+  await page.evaluate(() => (nudge.reset(), nudge.track("after_reset")));
+  gate.refuse = ({ route }) => (route.includes("attempts") ? "drop" : undefined);
+  const other = await until("another person", async () => (await server.users()).find(({ externalId }) => !externalId));
+  await until("their event", async () => custom(await server.events(other.anonymousId), "after_reset").length > 0);
+  assert.deepEqual(gate.of("DELETE /v1/sdk/session"), [], "a session lasts as long as something of its person is under way");
+  gate.refuse = () => undefined;
+  const answered = await until("the answer", () => gate.requests.find(({ route, status }) => route.endsWith("/answers") && status));
+  assert.equal(answered.status, 200);
+  await until("the session's end", () => gate.of("DELETE /v1/sdk/session").some(({ status }) => status == 204));
+  const sent = gate.requests.filter(({ route }) => /^POST .*(attempts|answers)$/.test(route));
+  assert.deepEqual(sent.filter(({ text }) => text.includes(other.anonymousId)), []);
+  const { items } = await server.api("GET", `/surveys/${survey.id}/attempts`);
+  assert.equal(items.length, 1);
+  const [ada] = (await server.users()).filter(({ externalId }) => externalId == "ada");
+  assert.equal(items[0].subjectId, ada.subjectId);
 });
 
 test("what the server refuses for good is dropped and told", async (t) => {

@@ -126,6 +126,78 @@ test("who consented before is heard from the first call on, and so is who withdr
   await holds(async () => assert.deepEqual((await names()).filter((name) => /early|third|fourth/.test(name)), []));
 });
 
+/** What the server has of the only person's consent. */
+const consentOf = async (server) => {
+  const [{ anonymousId }] = await server.users();
+  const { analytics, messaging } = (await server.api("GET", `/users/${anonymousId}`)).profile.consent;
+  return { analytics, messaging };
+};
+
+test("a withdrawal that a page could not send is sent by the next one, and then nothing is asked", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const waiting = { ...options, consent: "required" };
+  const page = await open(await profile(t), shop.url, waiting);
+  // What a page leaves at once is noted elsewhere than what it had time to write.
+  for (const pause of [1000, 0]) {
+    await page.evaluate(() => (nudge.consent({ analytics: true, messaging: true }), nudge.flush()));
+    await until("the consent", async () => (await server.users()).length && (await consentOf(server)).messaging);
+    gate.refuse = () => "drop";
+    await page.evaluate(async (pause) => {
+      nudge.consent({ analytics: false, messaging: false });
+      if (pause) await new Promise((done) => setTimeout(done, pause));
+      else location.reload();
+    }, pause);
+    if (pause) await page.reload();
+    else await page.waitForFunction(() => !window.nudge);
+    gate.refuse = () => undefined;
+    await begin(page, waiting);
+    await holds(async () => assert.deepEqual(await consentOf(server), { analytics: false, messaging: false }));
+    await page.evaluate(() => nudge.flush());
+    await page.reload();
+    const before = gate.requests.length;
+    await begin(page, waiting);
+    await sleep(500);
+    assert.equal(gate.requests.length, before);
+  }
+});
+
+test("consent and its withdrawal hold for tabs that were open before", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const waiting = { ...options, consent: "required" };
+  const context = await profile(t);
+  const page = await open(context, shop.url, waiting);
+  const other = await open(context, shop.url, waiting);
+  const deaf = await context.newPage();
+  await deaf.addInitScript(() => delete window.BroadcastChannel);
+  await deaf.goto(shop.url);
+  await begin(deaf, waiting);
+  await sleep(500);
+  assert.deepEqual(gate.requests, []);
+  await page.evaluate(() => (nudge.consent({ analytics: true, messaging: true }), nudge.flush()));
+  const user = await until("somebody", async () => (await server.users())[0]);
+  const names = async () => (await server.events(user.anonymousId)).map(({ name }) => name);
+  await until("another tab's event", async () => {
+    await other.evaluate(() => void nudge.track("other_tab"));
+    return (await names()).includes("other_tab");
+  });
+  await other.evaluate(() => nudge.consent({ analytics: false, messaging: false }));
+  await holds(async () => assert.deepEqual(await consentOf(server), { analytics: false, messaging: false }));
+  await page.evaluate(() => {
+    nudge.track("after_withdrawal");
+    nudge.set({ email: "ada@shop.example" });
+    return nudge.flush();
+  });
+  await sleep(500);
+  assert.ok(!(await names()).includes("after_withdrawal"));
+  assert.deepEqual(gate.of("POST /v1/sdk/user-properties"), []);
+  // A tab that hears of nothing looks up what is kept.
+  await page.evaluate(() => nudge.consent({ analytics: true, messaging: true }));
+  await holds(async () => assert.deepEqual(await consentOf(server), { analytics: true, messaging: true }));
+  await deaf.evaluate(() => nudge.consent({ analytics: false, messaging: false }));
+  await holds(async () => assert.deepEqual(await consentOf(server), { analytics: false, messaging: false }));
+  await holds(async () => assert.equal((await server.users()).length, 1));
+});
+
 test("somebody who signs in stays who they are, and a reset begins anew", async (t) => {
   const { server, shop, options } = await setUp(t);
   const backend = await Backend.of(server);

@@ -92,6 +92,19 @@ export async function browser(t) {
   return started;
 }
 
+/** Sets the clock of a context's pages wrong. */
+export const shiftClock = (context, hours) =>
+  context.addInitScript((shift) => {
+    const now = Date.now.bind(Date);
+    Date.now = () => now() + shift;
+    const Real = Date;
+    window.Date = class extends Real {
+      constructor(...parts) {
+        super(...(parts.length ? parts : [Real.now()]));
+      }
+    };
+  }, hours * 3_600_000);
+
 /** Kills a browser's processes as a crash of the machine would: none can write anything more. */
 export function killBrowser(profilePath) {
   for (const id of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {

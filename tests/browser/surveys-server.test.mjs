@@ -1,7 +1,7 @@
 // Surveys from a real server: triggered by an event of the page, shown, answered, and read back.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { begin, browser, folder, holds, open, profile, Server, site, until } from "./support.mjs";
+import { begin, browser, folder, holds, open, profile, Server, shiftClock, site, until } from "./support.mjs";
 import { tabTo } from "./surveys/harness.mjs";
 import { QUESTIONS, question } from "./surveys/payloads.mjs";
 import { WAYS } from "./surveys/ways.mjs";
@@ -100,6 +100,21 @@ test("a feedback survey that the page started goes on after a reload, beside no 
   await heading(page, "Thank you");
   await holds(async () => assert.deepEqual(values(await completed()), { one: 5, two: 6 }));
   assert.equal((await attempts()).length, 1);
+});
+
+test("a clock that is wrong by more than a year keeps no survey away and dates no answer", async (t) => {
+  const flow = { questions: [nps("one")], branches: [], endScreens: [{ id: "end", title: "Thank you" }], backNavigation: false };
+  const { shop, options, made, completed } = await setUp(t, { mode: "on_demand", trigger: undefined, flow });
+  const context = await (await browser(t)).newContext();
+  await shiftClock(context, -400 * 24);
+  const page = await open(context, shop.url, options);
+  await page.evaluate((id) => void nudge.startSurvey(id), made.id);
+  await heading(page, "Question one");
+  await page.locator("nudge-ui input").nth(5).check({ force: true });
+  await page.locator("nudge-ui button.primary").click();
+  await heading(page, "Thank you");
+  const [{ answeredAt }] = (await completed()).answers;
+  assert.ok(Math.abs(Date.parse(answeredAt) - Date.now()) < 60_000, answeredAt);
 });
 
 test("a survey goes on after the tab was closed", async (t) => {

@@ -1,5 +1,7 @@
 //! Answers of an attempt (contract 7): what is refused, what counts, ways back, ends, versions.
 
+use nudge_db::Timestamp;
+use nudge_platform::clock;
 use serde_json::json;
 use tests::session::text;
 use tests::{TestApp, on_both_backends};
@@ -23,6 +25,7 @@ on_both_backends!(
     a_coordinated_attempt_begins_with_its_first_answer,
     attempts_of_others_are_not_found,
     odd_requests_are_refused,
+    nobody_answers_before_being_asked,
 );
 
 async fn answers_that_are_refused_change_nothing(app: &mut TestApp) {
@@ -383,4 +386,27 @@ async fn odd_requests_are_refused(app: &mut TestApp) {
             .await
             .refused(404, "not_found");
     }
+}
+
+async fn nobody_answers_before_being_asked(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let (survey, id) = instruction(app, &ada, json!({})).await;
+    let asked: Vec<(i64,)> = app.rows("SELECT created_at FROM instructions").await;
+    let asked = clock::to_text(Timestamp(asked[0].0));
+    // Offline until the attempt starts.
+    app.advance(60);
+    let offline = app.time(-30);
+    let follow = json!({"instructionId": id});
+    let started = try_start(app, &ada, survey, follow).await.data(201);
+    let attempt = text(&started, "attemptId");
+    let body = json!({"anonymousId": "ada", "answers": [
+        {"questionId": "q1", "value": 9, "answeredAt": "2020-01-01T00:00:00Z"},
+        {"questionId": "high", "value": 8, "answeredAt": offline},
+    ]});
+    let path = format!("/v1/sdk/attempts/{attempt}/answers");
+    app.post(&path, &ada.credential(), &body).await.ok();
+    let shown = detail(app, survey, &attempt).await;
+    let answers = shown["answers"].as_array().unwrap().iter();
+    let times: Vec<String> = answers.map(|one| text(one, "answeredAt")).collect();
+    assert_eq!(times, [asked, offline]);
 }

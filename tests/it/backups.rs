@@ -289,6 +289,81 @@ fn what_can_not_be_restored_is_refused_and_leaves_nothing() {
     }
 }
 
+/// Gives a database the values that are sealed with its key: every server has some.
+fn seal(data: &str, later: &str) {
+    let output = nudge(&["repeat-deletions", "--from", later, "--data-dir", data]);
+    assert!(complaint(&output).contains("not states of one database"));
+}
+
+#[test]
+fn no_key_is_made_beside_a_database_that_was_used_with_one() {
+    let place = Place::new();
+    let (data, later) = (place.path("data"), place.path("later"));
+    make(&data);
+    make(&later);
+    let later = format!("sqlite:{later}/nudge.db");
+    seal(&data, &later);
+    let key = Path::new(&data).join("master.key");
+    std::fs::remove_file(&key).unwrap();
+    for command in [
+        &["secrets", "rotate"][..],
+        &["secrets", "reseal"],
+        &["secrets", "forget"],
+        &["repeat-deletions", "--from", &later],
+    ] {
+        let told = complaint(&nudge(&[command, &["--data-dir", &data]].concat()));
+        assert!(
+            told.contains("data that is sealed") && told.contains("has no master.key"),
+            "{command:?}: {told}"
+        );
+        assert!(!key.exists(), "{command:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_later_state_is_told() {
+    let place = Place::new();
+    let (data, other) = (place.path("data"), place.path("other"));
+    make(&data);
+    make(&other);
+    let url = |data: &str| format!("sqlite:{data}/nudge.db");
+    seal(&data, &url(&other));
+    let told = |later: &str| {
+        complaint(&nudge(&[
+            "repeat-deletions",
+            "--from",
+            later,
+            "--data-dir",
+            &data,
+        ]))
+    };
+    let empty = place.path("empty.db");
+    std::fs::write(&empty, "").unwrap();
+    let told_of_empty = told(&format!("sqlite:{empty}"));
+    assert!(
+        told_of_empty.contains("there is no database of Nudge at sqlite:"),
+        "{told_of_empty}"
+    );
+    let text = place.path("text.db");
+    std::fs::write(&text, "This is no database. ".repeat(1000)).unwrap();
+    let told_of_text = told(&format!("sqlite:{text}"));
+    assert!(!told_of_text.contains("master key"), "{told_of_text}");
+
+    // One that another key has sealed.
+    let third = place.path("third");
+    make(&third);
+    let new_key = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n";
+    std::fs::write(Path::new(&third).join("master.key"), new_key).unwrap();
+    let fourth = place.path("fourth");
+    make(&fourth);
+    seal(&third, &url(&fourth));
+    let told_of_third = told(&url(&third));
+    assert!(
+        told_of_third.contains("the later state has another master key"),
+        "{told_of_third}"
+    );
+}
+
 /// A pipeline of a shell, that has to succeed.
 fn shell(script: &str, variables: &[(&str, &str)]) -> String {
     let output = Command::new("bash")

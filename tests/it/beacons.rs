@@ -14,6 +14,7 @@ on_both_backends!(
     malformed_receipts_are_refused,
     receipts_at_the_same_time_count_once,
     receipts_of_a_request_are_one_transaction,
+    a_clock_that_is_behind_opens_nothing_before_it_is_sent,
 );
 
 use crate::receiver::Receiver;
@@ -199,4 +200,34 @@ async fn receipts_of_a_request_are_one_transaction(app: &mut TestApp) {
         let writers: Vec<(String,)> = app.rows("SELECT DISTINCT xmin::text FROM deliveries").await;
         assert_eq!(writers.len(), 1, "one transaction wrote them all");
     }
+}
+
+async fn a_clock_that_is_behind_opens_nothing_before_it_is_sent(app: &mut TestApp) {
+    let (_providers, ada, campaign, id) = message(app).await;
+    let receiver = Receiver::start().await;
+    receiver.subscribe(app, "/hook", &[Opened]).await;
+    let lately = json!({"kind": "message_interaction", "interaction": "opened", "campaignIds": [campaign], "withinDays": 7});
+    let purchase = json!({"kind": "event", "eventName": "purchase"});
+    app.survey_with(&json!({"trigger": purchase, "audience": {"include": lately}}))
+        .await;
+    assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 0);
+
+    let receipt = json!({"deliveryId": id, "type": "opened", "at": "2020-01-01T00:00:00Z"});
+    let body = json!({"receipts": [receipt]});
+    app.post("/v1/sdk/push/receipts", &ada.credential(), &body)
+        .await
+        .ok();
+    let delivery = app.delivery(&id).await;
+    assert_eq!(states(&delivery)[..2], ["queued", "sent"]);
+    let at = |status: &str| {
+        let all = delivery["transitions"].as_array().unwrap().iter();
+        let mut of_status = all.filter(|one| one["status"] == status);
+        text(of_status.next().unwrap(), "at")
+    };
+    let sent_at = at("sent");
+    assert_eq!(at("opened"), sent_at);
+    let told = receiver.wait(app, "/hook", 1).await.remove(0).json();
+    assert_eq!(text(&told, "fired_at"), sent_at);
+    assert_eq!(text(&told["data"], "openedAt"), sent_at);
+    assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 1);
 }

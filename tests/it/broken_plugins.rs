@@ -3,19 +3,28 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
-use tests::session::text;
+use tests::session::{survey_body, text};
 use tests::{TestApp, on_both_backends};
+
+use crate::guests::{activate_at, deploy, name, set_slot, upload, versioned};
 
 on_both_backends!(
     a_poison_event_spoils_no_other,
     a_broken_campaign_spoils_no_other,
     every_way_to_fail_has_its_reason,
+    a_configuration_over_which_a_plugin_breaks_down_is_refused_with_its_words,
+    a_refusal_without_a_reason_is_a_refusal,
 );
 
 /// Restarts the server with a plugin that fails on request in the trigger slot.
 async fn misbehave(app: &mut TestApp) -> tempfile::TempPath {
+    install(app, test_guests::MISBEHAVING).await
+}
+
+/// Restarts the server with a plugin in the place of the built-in trigger plugin.
+async fn install(app: &mut TestApp, component: &[u8]) -> tempfile::TempPath {
     let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
-    std::fs::write(&file, test_guests::MISBEHAVING).unwrap();
+    std::fs::write(&file, component).unwrap();
     app.config.plugins.files = vec![file.to_path_buf()];
     app.config.plugins.deadline_ms = 300;
     app.restart().await;
@@ -119,4 +128,51 @@ async fn every_way_to_fail_has_its_reason(app: &mut TestApp) {
             .await
             .ok();
     }
+}
+
+async fn a_configuration_over_which_a_plugin_breaks_down_is_refused_with_its_words(
+    app: &mut TestApp,
+) {
+    let _file = install(app, &versioned(1, 999_999)).await;
+    let segment = json!({"name": "buyers", "audience": {}});
+    let conditions = json!({"audience": {}});
+    for (path, body) in [
+        ("/surveys", survey_body()),
+        ("/segments", segment),
+        ("/segments/preview", conditions),
+    ] {
+        let answer = app.post(&app.path(path), &app.editor(), &body).await;
+        let problem = answer.refused(422, "validation_failed");
+        let error = &problem["errors"][0];
+        assert_eq!(error["code"], "check_config_failed", "{path}");
+        let detail = text(error, "detail");
+        assert!(detail.contains("the version that breaks down"), "{detail}");
+    }
+}
+
+async fn a_refusal_without_a_reason_is_a_refusal(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    set_slot(app, &name(1)).await.ok();
+    let trigger = json!({"eventName": "a", "mode": "many_problems:0"});
+    let survey = app.survey(&trigger).await;
+    upload(app, test_guests::MISBEHAVING.to_vec())
+        .await
+        .data(201);
+    let activated = async |slot: bool| {
+        let parts = json!({"version": "1.0.0", "slot": slot});
+        activate_at(app, &app.path(""), &app.admin(), "misbehaving", parts).await
+    };
+    let refused = activated(true).await;
+    let problem = refused.refused(422, "plugin_rejected");
+    let error = &problem["errors"][0];
+    assert_eq!(error["code"], "refused", "{problem}");
+    assert_eq!(error["pointer"], format!("/surveys/{survey}"));
+
+    activated(false).await.ok();
+    let mut body = survey_body();
+    let config = json!({"mode": "many_problems:0"});
+    body["trigger"] = json!({"kind": "plugin", "plugin": "misbehaving", "config": config});
+    let answer = app.post(&app.path("/surveys"), &app.editor(), &body).await;
+    answer.refused(422, "validation_failed");
+    assert_eq!(answer.pointers(), ["/trigger/config"]);
 }

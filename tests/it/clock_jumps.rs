@@ -5,6 +5,7 @@ use std::time::Duration;
 use nudge_campaigns::webhooks::EventType::{Delivered, Sent};
 use nudge_platform::config::{Bucket, Switch};
 use serde_json::json;
+use tempfile::TempDir;
 use tests::providers;
 use tests::session::{instruction_ids, text};
 use tests::{Credential, TestApp, on_both_backends};
@@ -13,6 +14,7 @@ use uuid::Uuid;
 use crate::deletion::{delete, deleted};
 use crate::guests::{name, upload, version, versioned};
 use crate::receiver::{Receiver, Reply, events};
+use crate::two_servers::node;
 use crate::webhook_delivery::noted;
 
 on_both_backends!(
@@ -188,4 +190,31 @@ async fn a_push_message_waits_no_longer_than_any_pause(app: &mut TestApp) {
     app.delivery_in(&text(&sent, "deliveryId"), "delivered")
         .await;
     assert_eq!(providers.fcm.received().len(), 2);
+}
+
+/// Neither takes the other one for dead, nor what it has set for the work of a wrong clock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_whose_clocks_differ_leave_each_other_alone() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let one = node(&url, folder.path(), "one").await;
+    one.advance(60);
+    let later = json!({"kind": "event", "eventName": "cart_updated", "delaySeconds": 3600});
+    one.survey(&later).await;
+    let ada = one.session("ada").await;
+    assert_eq!(one.fires(&ada, "cart_updated", &json!({})).await, 0);
+    let timers = || one.rows::<(Uuid, i64, i64)>("SELECT id, set_at, due_at FROM timers");
+    let set = timers().await;
+    assert_eq!(set.len(), 1);
+
+    let two = node(&url, folder.path(), "two").await;
+    let nodes = || one.rows::<(Uuid, i64)>("SELECT id, started_at FROM nodes ORDER BY id");
+    let signed_in = nodes().await;
+    assert_eq!(signed_in.len(), 2);
+    // Several signs of life of each. One that was taken for dead signs in anew.
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    assert_eq!(nodes().await, signed_in);
+    assert_eq!(timers().await, set);
+    one.finish().await;
+    two.finish().await;
 }

@@ -173,6 +173,57 @@ fn migrate_and_check_agree_on_a_new_database() {
 }
 
 #[test]
+fn what_can_not_be_seen_is_not_said_to_be_missing() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let file = folder.path().join("data");
+    std::fs::write(&file, "").unwrap();
+    let (data, backup) = (file.to_str().unwrap(), folder.path().join("backup"));
+    let backup = backup.to_str().unwrap();
+    let workspace = "018f2f2e-5b4a-7c3d-8e9f-0123456789ab";
+    let grant = ["--workspace", workspace, "--role", "viewer"];
+    let recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p";
+    for (command, unseen) in [
+        (["secrets", "status"].to_vec(), "master.key"),
+        ([&["token"][..], &grant].concat(), "master.key"),
+        ([&["console-link"][..], &grant].concat(), "nudge.db"),
+        (vec!["backup", backup, "--recipient", recipient], "nudge.db"),
+    ] {
+        let mut program = child::program(site!());
+        program.env("NUDGE_SECRETS__MASTER_KEY", "");
+        program.args(&command).args(["--data-dir", data]);
+        let told = complaint(&program.output().unwrap());
+        let place = file.join(unseen).display().to_string();
+        assert!(told.contains(&format!("{place}: ")), "{command:?}: {told}");
+        assert!(
+            !told.contains("start the server once"),
+            "{command:?}: {told}"
+        );
+    }
+}
+
+#[test]
+fn plugins_of_one_kind_are_not_dropped_in_silence() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (one, two, file) = (path("one.wasm"), path("two.wasm"), path("nudge.toml"));
+    std::fs::write(&one, test_guests::MISBEHAVING).unwrap();
+    std::fs::write(&two, test_guests::VERSIONED).unwrap();
+    let check = |files: &str, flags: &[&str]| {
+        std::fs::write(&file, format!("[plugins]\nfiles = [{files}]")).unwrap();
+        let (data, mut program) = (path("data"), child::program(site!()));
+        program.args(["check", "--config", &file, "--data-dir", &data]);
+        program.args(flags).output().unwrap()
+    };
+    let refusal = format!("{one} and {two} are both trigger plugins; name one");
+    let told = complaint(&check("", &["--plugin", &one, "--plugin", &two]));
+    assert!(told.contains(&refusal), "{told}");
+    let told = complaint(&check(&format!("{one:?}, {two:?}"), &[]));
+    assert!(told.contains(&refusal), "{told}");
+    let output = check(&format!("{one:?}"), &["--plugin", &two]);
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
 fn check_reads_what_the_configuration_names() {
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
     let (data, file) = (folder.path().join("data"), folder.path().join("roots.pem"));

@@ -24,6 +24,7 @@ on_both_backends!(
     a_session_ends_when_it_is_ended_and_when_its_time_is_over,
     who_changes_something_is_in_the_audit_log,
     a_stream_ends_with_its_session,
+    a_stream_sends_nothing_after_its_session,
     what_has_ended_is_removed,
     a_command_makes_links,
 );
@@ -318,6 +319,28 @@ async fn a_stream_ends_with_its_session(app: &mut TestApp) {
     app.get(&path, &who)
         .await
         .refused(401, "invalid_credentials");
+}
+
+async fn a_stream_sends_nothing_after_its_session(app: &mut TestApp) {
+    let who = app.signed_in(Role::Viewer).await;
+    let ada = app.session("ada").await;
+    let path = app.path("/events/stream");
+    let mut stream = app.request(Method::GET, &path, &who).send().await.unwrap();
+    assert_eq!(stream.status(), 200);
+    let mut text = String::new();
+    while !text.contains("retry: 1000") {
+        let chunk = stream.chunk().await.unwrap().unwrap();
+        text.push_str(std::str::from_utf8(&chunk).unwrap());
+    }
+    // Longer than what a look at the session is good for.
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    app.delete("/console/session", &who).await.data(204);
+    let event = app.event(&ada, "purchase", &json!({}));
+    app.ingest(&ada, &[event]).await.ok();
+    while let Some(chunk) = stream.chunk().await.unwrap() {
+        text.push_str(std::str::from_utf8(&chunk).unwrap());
+    }
+    assert!(!text.contains("event:"), "{text}");
 }
 
 async fn count(app: &TestApp, table: &'static str) -> i64 {

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use nudge_db::{Db, Options};
+use nudge_platform::clock::Clock;
 use serde_json::json;
 use tempfile::TempDir;
 use tests::child::{self, Child, complaint};
@@ -165,6 +166,59 @@ async fn a_database_of_somebody_else_is_refused() {
     process.wait().unwrap();
     assert_eq!(keys().await, 6);
     db.close().await;
+}
+
+/// The shop is of the app that the command works on, of whichever workspace; its audit log says what the shop made there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_shop_is_of_the_app_that_is_named() {
+    let folder = folder();
+    let child = Child::start(site!(), folder.path());
+    let real = child.text("appId").to_owned();
+    assert_eq!(child.terminate(), Some(0));
+    let url = format!("sqlite:{}", folder.path().join("nudge.db").display());
+    let db = Db::open(&Options::new(url, 1)).await.unwrap();
+    let now = Clock::default().now();
+    let mut tx = db.write().await.unwrap();
+    let workspace = nudge_platform::id::new(now);
+    let made = nudge_apps::create(&mut tx, workspace, "playground", now).await;
+    let playground = made.unwrap().to_string();
+    tx.commit().await.unwrap();
+    db.close().await;
+
+    let child = Child::start_of(site!(), folder.path(), "playground");
+    assert_eq!(child.text("appId"), playground);
+    let http = client::build();
+    let at = |path: &str| format!("{}{path}", child.text("baseUrl"));
+    let opening = client::send(http.get(at("/demo/opening"))).await.ok();
+    assert_eq!(opening["appId"], playground);
+    let viewer = opening["viewerToken"].as_str().unwrap();
+    let users = |app: &str| http.get(at(&format!("/v1/apps/{app}/users")));
+    client::send(users(&playground).bearer_auth(viewer))
+        .await
+        .ok();
+    client::send(users(&real).bearer_auth(viewer))
+        .await
+        .refused(404, "not_found");
+    let app = at(&format!("/v1/apps/{playground}"));
+    let admin = child.text("adminToken");
+    let log = http.get(format!("{app}/audit-log")).bearer_auth(admin);
+    let log = client::send(log).await.ok();
+    let entries = log["items"].as_array().unwrap().iter();
+    let of_shop = entries.filter(|entry| entry["actor"] == "demo shop");
+    let mut actions: Vec<&str> = of_shop
+        .filter_map(|entry| entry["action"].as_str())
+        .collect();
+    actions.sort_unstable();
+    assert_eq!(
+        actions,
+        ["identity_key.created", "key.created", "survey.created"]
+    );
+
+    let deleted = client::send(http.delete(&app).bearer_auth(admin)).await;
+    deleted.data(204);
+    client::send(http.get(at("/demo/opening")))
+        .await
+        .refused(404, "not_found");
 }
 
 #[test]

@@ -19,6 +19,7 @@ on_both_backends!(
     names_of_the_servers_own_are_left_out,
     a_link_is_good_for_a_quarter_of_an_hour_and_an_archive_for_a_week,
     a_link_that_was_changed_is_that_of_nothing,
+    a_link_ends_with_its_app,
     large_exports_are_made_in_pieces_and_survive_restarts,
     the_export_of_a_deleted_person_is_gone,
     an_export_that_runs_while_the_person_is_deleted_leaves_nothing,
@@ -363,6 +364,26 @@ async fn a_link_that_was_changed_is_that_of_nothing(app: &mut TestApp) {
             .status,
         200
     );
+}
+
+async fn a_link_ends_with_its_app(app: &mut TestApp) {
+    app.session("ada").await;
+    let id = export(app, &json!({"anonymousId": "ada"})).await;
+    let path = path_of(&reaches(app, &id, "completed").await);
+    let app_id = app.access.app_id;
+    // As a deletion leaves it before its job has begun: the rows are there, the app is not.
+    let services = app.services();
+    let mut tx = services.db.write().await.unwrap();
+    assert!(
+        nudge_campaigns::apps::delete(&mut tx, app_id)
+            .await
+            .unwrap()
+    );
+    tx.commit().await.unwrap();
+    services.apps.refresh(app_id).await.unwrap();
+    app.get(&path, &Credential::none())
+        .await
+        .refused(404, "not_found");
 }
 
 /// Properties that compress to nearly what they are.

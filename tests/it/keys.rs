@@ -7,7 +7,12 @@ use nudge_db::Dialect;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tests::session::text;
 use tests::{Credential, TestApp, on_both_backends, site};
+
+use crate::guests::{activate, deploy, upload, version, versioned};
+use crate::plugin_candidates::is_in_force;
+use crate::two_servers::node;
 
 on_both_backends!(
     a_key_is_shown_once_and_works,
@@ -310,6 +315,67 @@ async fn another_server_hears_of_a_revocation() {
         starts(&two, text).await == 401
     })
     .await;
+    one.finish().await;
+    two.finish().await;
+}
+
+/// While a server loads a plugin that another one activated, it knows nevertheless which keys there are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_key_waits_for_a_plugin_that_another_server_loads() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let one = node(&url, folder.path(), "one").await;
+    let two = node(&url, folder.path(), "two").await;
+    deploy(&one, 1, 0).await;
+    let made = one
+        .make_key(&json!({"kind": "write", "name": "Phone"}))
+        .await;
+    let key = text(&made, "key");
+    assert_eq!(starts(&two, &key).await, 200);
+    upload(&one, versioned(1, 1)).await.data(201);
+    let (db, plugins) = (&one.services().db, &one.services().plugins);
+    let digest = nudge_wasm::digest(&versioned(1, 1));
+    let loaded = plugins.loaders.load(db, &digest).await.unwrap();
+    let mut lock = db.write().await.unwrap();
+    lock.sql("LOCK TABLE plugin_components IN ACCESS EXCLUSIVE MODE")
+        .execute()
+        .await
+        .unwrap();
+    let second = json!({"version": version(1)});
+    activate(&one, 1, second).await.ok();
+    two.until("the other server loads the version", async || {
+        let waiting: Vec<(i64,)> = two
+            .rows(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+                 AND wait_event_type = 'Lock' AND query LIKE '%FROM plugin_components%'",
+            )
+            .await;
+        waiting != [(0,)]
+    })
+    .await;
+
+    let path = one.path(&format!("/keys/{}", text(&made, "id")));
+    assert_eq!(one.delete(&path, &one.admin()).await.status, 204);
+    two.until("the revoked key works", async || {
+        assert!(!is_in_force(&two).await, "the version is loaded");
+        starts(&two, &key).await == 401
+    })
+    .await;
+    let other = one
+        .make_key(&json!({"kind": "write", "name": "Tablet"}))
+        .await;
+    let other = text(&other, "key");
+    assert_eq!(starts(&two, &other).await, 200);
+    assert!(!is_in_force(&two).await, "the version is loaded");
+
+    lock.rollback().await.unwrap();
+    two.until("the version is not loaded", async || {
+        is_in_force(&two).await
+    })
+    .await;
+    assert_eq!(starts(&two, &key).await, 401);
+    assert_eq!(starts(&two, &other).await, 200);
+    drop(loaded);
     one.finish().await;
     two.finish().await;
 }

@@ -119,6 +119,7 @@ mod plugin_announcements;
 mod plugin_budget;
 mod plugin_candidates;
 mod plugin_command;
+mod plugin_command_patience;
 mod plugin_command_remote;
 mod plugin_deploy;
 mod plugin_failures;

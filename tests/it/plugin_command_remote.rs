@@ -29,7 +29,7 @@ struct Asked {
 
 /// A server that answers what it is told to.
 #[derive(Clone, Default)]
-struct Script {
+pub(crate) struct Script {
     answers: Arc<Mutex<VecDeque<(u16, Value)>>>,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
@@ -40,7 +40,7 @@ impl Script {
         clippy::disallowed_methods,
         reason = "the server ends with the test's runtime"
     )]
-    async fn start(answers: &[(u16, Value)]) -> (Self, String) {
+    pub(crate) async fn start(answers: &[(u16, Value)]) -> (Self, String) {
         let script = Self::default();
         script
             .answers
@@ -83,12 +83,12 @@ async fn answer(State(script): State<Script>, request: Request<Body>) -> Respons
 }
 
 /// Runs `nudge plugin` against a server, in an empty folder.
-async fn nudge(url: &str, arguments: &[&str]) -> Output {
+pub(crate) async fn nudge(url: &str, arguments: &[&str]) -> Output {
     run(url, "plugin", arguments).await
 }
 
 /// Runs `nudge dead-letters` against a server, in an empty folder.
-async fn dead_letters(url: &str, arguments: &[&str]) -> Output {
+pub(crate) async fn dead_letters(url: &str, arguments: &[&str]) -> Output {
     run(url, "dead-letters", arguments).await
 }
 
@@ -117,7 +117,7 @@ fn out(output: &Output) -> String {
     text
 }
 
-fn complaint(output: &Output) -> String {
+pub(crate) fn complaint(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     String::from_utf8(output.stderr.clone()).unwrap()
 }

@@ -12,11 +12,13 @@ use tests::session::text;
 use tests::{Child, Session, TestApp, client, on_both_backends, site};
 
 use crate::guests::{activate, decides, deploy, name, trigger, upload, version, versioned};
+use crate::two_servers::node_with;
 
 on_both_backends!(
     fifty_activations_under_load_fail_no_request_and_lose_no_event,
     changes_that_meet_leave_one_of_them,
     a_version_that_cannot_be_loaded_leaves_the_one_before_in_force,
+    a_start_compiles_what_a_roll_back_would_bring_back,
 );
 
 /// Longer than anything takes.
@@ -184,6 +186,32 @@ async fn a_version_that_cannot_be_loaded_leaves_the_one_before_in_force(app: &mu
     assert_eq!(decides(app, &ada, "a").await, Some((name(1), version(2))));
 }
 
+/// Whether a server has compiled a version of plugin 1.
+async fn has_compiled(app: &TestApp, number: u32) -> bool {
+    let digest = nudge_wasm::digest(&versioned(1, number));
+    let loaders = &app.services().plugins.loaders;
+    let asked = loaders.run(move |engine| engine.is_compiled(&digest));
+    asked.await.unwrap()
+}
+
+async fn a_start_compiles_what_a_roll_back_would_bring_back(app: &mut TestApp) {
+    for number in 0..3 {
+        deploy(app, 1, number).await;
+    }
+    let empty = TempDir::with_prefix("nudge-test-").unwrap();
+    app.stop().await;
+    app.config.plugins.cache_dir = empty.path().into();
+    // What was uploaded a moment ago is compiled in any case.
+    app.advance(600);
+    app.resume().await;
+
+    app.until("they are not compiled", async || {
+        has_compiled(app, 2).await && has_compiled(app, 1).await
+    })
+    .await;
+    assert!(!has_compiled(app, 0).await);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_server_on_the_database_follows() {
     let url = tests::postgres::database().await;
@@ -213,6 +241,61 @@ async fn a_second_server_on_the_database_follows() {
             );
         }
     }
+    one.finish().await;
+    two.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_server_compiles_a_version_before_it_is_activated() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let node = async |name: &str| {
+        let compiled = folder.path().join(format!("{name} compiled"));
+        node_with(&url, folder.path(), name, |config| {
+            config.plugins.cache_dir = compiled;
+        })
+        .await
+    };
+    let (one, two) = (node("one").await, node("two").await);
+    upload(&one, versioned(1, 0)).await.data(201);
+
+    two.until("the version is not compiled", async || {
+        has_compiled(&two, 0).await
+    })
+    .await;
+    one.finish().await;
+    two.finish().await;
+}
+
+/// The second server never asks by itself for changes of the first one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_server_knows_a_plugin_once_its_activation_is_answered() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let one = node_with(&url, folder.path(), "one", |_| {}).await;
+    let two = node_with(&url, folder.path(), "two", |config| {
+        config.pipeline.poll_ms = 3_600_000;
+    })
+    .await;
+    two.session("ada").await;
+    let mut survey = tests::session::survey_body();
+    survey["trigger"] = trigger(1, json!({"events": ["a"]}));
+    let path = two.path("/surveys");
+    let refused = two.post(&path, &two.editor(), &survey).await;
+    assert_eq!(refused.pointers(), ["/trigger/plugin"]);
+
+    deploy(&one, 1, 0).await;
+    two.post(&path, &two.editor(), &survey).await.data(201);
+
+    let strict = upload(&one, test_guests::STRICT.to_vec()).await.data(201);
+    let strict_is_active = json!({"version": text(&strict, "version")});
+    let activate = one.path("/plugins/strict/activate");
+    one.post(&activate, &one.admin(), &strict_is_active)
+        .await
+        .ok();
+    let validator = json!({"plugin": "strict", "config": {"forbidden": "card"}});
+    two.define("purchase", &json!({"validator": validator}))
+        .await;
     one.finish().await;
     two.finish().await;
 }

@@ -3,15 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::client;
 use tests::session::{instruction_ids, text};
-use tests::{Session, TestApp, on_both_backends};
+use tests::{Credential, Session, TestApp, on_both_backends};
 
 on_both_backends!(
     two_thousand_polls_are_woken_by_their_own_instruction_alone,
     what_ends_a_token_ends_its_polls,
+    what_ends_a_key_ends_its_polls,
+    a_poll_ends_when_its_token_expires,
     pages_are_in_the_order_of_priority,
     what_is_not_available_yet_is_not_passed_by,
     a_firing_has_one_id_however_it_is_gotten,
@@ -160,6 +163,41 @@ async fn what_ends_a_token_ends_its_polls(app: &mut TestApp) {
         }
         app.until("none waits", async || count() == 0).await;
     }
+}
+
+async fn what_ends_a_key_ends_its_polls(app: &mut TestApp) {
+    app.survey(&purchase()).await;
+    let ada = app.session("ada").await;
+    let count = || app.services().polls.count();
+    for ends in ["revocation", "expiry"] {
+        let expires_at = (ends == "expiry").then(|| app.time(3));
+        let wanted = json!({"kind": "write", "name": ends, "expiresAt": expires_at});
+        let key = app.make_key(&wanted).await;
+        let who = Credential::bearer(key["key"].as_str().unwrap())
+            .and("x-service-subject-token", &ada.token);
+        let begun = Instant::now();
+        let waits = app.get("/v1/sdk/instructions?wait=25", &who);
+        let (polled, ()) = tokio::join!(waits, async {
+            app.until("it waits", async || count() == 1).await;
+            if ends == "revocation" {
+                let path = app.path(&format!("/keys/{}", key["id"].as_str().unwrap()));
+                app.delete(&path, &app.admin()).await.data(204);
+            }
+        });
+        polled.refused(401, "invalid_credentials");
+        assert!(begun.elapsed() < Duration::from_secs(20), "{ends}");
+    }
+}
+
+async fn a_poll_ends_when_its_token_expires(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    // Tokens are good for a day.
+    app.advance(24 * 3_600 - 3);
+    let begun = Instant::now();
+    app.poll(&ada, "?wait=25")
+        .await
+        .refused(401, "subject_token_expired");
+    assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
 /// The priorities of a page's items.

@@ -7,6 +7,7 @@ use tests::{Credential, Session, TestApp, on_both_backends};
 on_both_backends!(
     a_change_fires_once,
     from_and_to_narrow_a_change,
+    a_missing_value_narrows_a_change_in_patches_too,
     changes_are_in_no_timeline_and_no_count,
     a_change_that_was_not_processed_is_after_a_restart,
     nobody_can_send_the_servers_own_event,
@@ -64,6 +65,63 @@ async fn from_and_to_narrow_a_change(app: &mut TestApp) {
     for (plan, expected) in [("pro", 0), ("free", 0), ("pro", 1), ("team", 1), ("pro", 1)] {
         change(app, &ada, json!({"set": {"plan": plan}})).await;
         assert_eq!(fired(app).await, expected, "{plan}");
+    }
+}
+
+async fn a_missing_value_narrows_a_change_in_patches_too(app: &mut TestApp) {
+    let spelled = json!({"kind": "property_changed", "key": "plan", "from": "free", "fromMissing": true, "toMissing": false});
+    let survey = app.survey(&spelled).await;
+    let path = app.path(&format!("/surveys/{survey}"));
+    let made = app.get(&path, &app.editor()).await.ok();
+    let stored = json!({"kind": "property_changed", "key": "plan", "from": null});
+    assert_eq!(made["trigger"], stored);
+    let ada = app.session("ada").await;
+    for (plan, expected) in [("free", 1), ("pro", 1)] {
+        change(app, &ada, json!({"set": {"plan": plan}})).await;
+        assert_eq!(fired(app).await, expected, "{plan}");
+    }
+
+    let cases = [
+        (
+            json!({"from": "pro", "to": "free"}),
+            json!({"from": "pro", "to": "free"}),
+        ),
+        (
+            json!({"toMissing": true}),
+            json!({"from": "pro", "to": null}),
+        ),
+        (
+            json!({"fromMissing": false, "toMissing": null}),
+            json!({"from": "pro", "to": null}),
+        ),
+        (json!({"from": null}), json!({"to": null})),
+    ];
+    for (patch, mut stored) in cases {
+        stored["kind"] = json!("property_changed");
+        stored["key"] = json!("plan");
+        let patched = app
+            .patch(&path, &app.editor(), &json!({"trigger": patch}))
+            .await
+            .ok();
+        assert_eq!(patched["trigger"], stored, "{patch}");
+        let kept = app.get(&path, &app.editor()).await.ok();
+        assert_eq!(kept["trigger"], stored, "{patch}");
+    }
+    change(app, &ada, json!({"set": {"plan": "free"}})).await;
+    assert_eq!(fired(app).await, 1);
+    change(app, &ada, json!({"unset": ["plan"]})).await;
+    assert_eq!(fired(app).await, 2);
+
+    let campaign = json!({"name": "n", "trigger": {"kind": "property_changed", "key": "plan", "toMissing": true}});
+    for kind in ["push", "in_app"] {
+        let mut campaign = campaign.clone();
+        campaign["type"] = json!(kind);
+        let made = app
+            .post(&app.path("/campaigns"), &app.editor(), &campaign)
+            .await
+            .data(201);
+        let stored = json!({"kind": "property_changed", "key": "plan", "to": null});
+        assert_eq!(made["trigger"], stored, "{kind}");
     }
 }
 

@@ -483,6 +483,22 @@ async fn a_broadcast_goes_to_everybody_once(app: &mut TestApp) {
     app.restart().await;
     over(app, 1).await;
     assert_eq!(delivered(app).await, (600, 600));
+
+    // Who has it active again has it completed again, whenever it is to start.
+    let later = json!({"status": "active", "schedule": {"startAt": app.time(600)}});
+    for (change, completed) in [(None, 2), (Some(later), 3)] {
+        if let Some(change) = change {
+            app.patch(&path, &app.editor(), &change).await.ok();
+        }
+        app.until("it is completed again", async || {
+            status_of(app, campaign).await == "completed"
+        })
+        .await;
+        assert_eq!(app.audited("campaign.completed").await.len(), completed);
+    }
+    app.advance(601);
+    over(app, 1).await;
+    assert_eq!(delivered(app).await, (600, 600));
 }
 
 async fn nothing_of_a_broadcast_is_sent_while_it_rests(app: &mut TestApp) {

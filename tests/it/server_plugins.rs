@@ -1,7 +1,14 @@
 //! The server's own plugins, which operators look after and every app has (contract 12).
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use nudge_apps::key::Kind;
+use nudge_http::issuer::Role;
 use serde_json::{Value, json};
-use tests::{TestApp, on_both_backends};
+use tests::{Credential, TestApp, on_both_backends};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use uuid::Uuid;
 
 use crate::guests::{
@@ -13,6 +20,8 @@ on_both_backends!(
     the_servers_slot_is_every_apps_until_it_has_its_own,
     an_operator_removes_what_nobody_uses_and_hears_who_does,
     a_plugin_of_a_file_can_be_named,
+    a_plugin_of_a_flag_goes_before_one_of_the_configuration,
+    slow_uploads_of_a_workspace_leave_room_for_others,
 );
 
 async fn deploy_server(app: &TestApp, plugin: u32, number: u32, slot: bool) {
@@ -177,4 +186,75 @@ async fn a_plugin_of_a_file_can_be_named(app: &mut TestApp) {
     app.patch(&path, &app.editor(), &renamed).await.ok();
     let validator = json!({"plugin": "strict", "config": {"forbidden": "card"}});
     app.define("paid", &json!({"validator": validator})).await;
+}
+
+async fn a_plugin_of_a_flag_goes_before_one_of_the_configuration(app: &mut TestApp) {
+    let folder = tempfile::tempdir().unwrap();
+    let [configured, flag] = ["configured", "flag"].map(|file| folder.path().join(file));
+    std::fs::write(&configured, test_guests::MISBEHAVING).unwrap();
+    std::fs::write(&flag, versioned(1, 1)).unwrap();
+    app.config.plugins.files = vec![configured];
+    app.config.plugins.flags = vec![flag];
+    app.restart().await;
+    app.survey(&json!({"kind": "event", "eventName": "a"}))
+        .await;
+    let ada = app.session("ada").await;
+    assert_eq!(decides(app, &ada, "a").await, by(1, 1));
+}
+
+/// Begins an upload to the demo app, whose client waits until it is asked for the component.
+async fn begin_upload(app: &TestApp) -> TcpStream {
+    let address = app.access.base_url.trim_start_matches("http://");
+    let mut upload = TcpStream::connect(address).await.unwrap();
+    let (path, token) = (app.path("/plugins"), &app.access.admin_token);
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/wasm\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n"
+    );
+    upload.write_all(head.as_bytes()).await.unwrap();
+    upload
+}
+
+/// Whether the server asks for the component within some time, as it does when the upload has its turn.
+async fn is_asked(upload: &mut TcpStream, within: Duration) -> bool {
+    let mut answer = [0; 12];
+    let read = tokio::time::timeout(within, upload.read_exact(&mut answer)).await;
+    read.is_ok_and(|read| read.is_ok()) && answer == *b"HTTP/1.1 100"
+}
+
+async fn slow_uploads_of_a_workspace_leave_room_for_others(app: &mut TestApp) {
+    /// Longer than a turn takes to come.
+    const COMES: Duration = Duration::from_secs(25);
+    let mut slow = Vec::new();
+    for _ in 0..2 {
+        let mut upload = begin_upload(app).await;
+        assert!(is_asked(&mut upload, COMES).await);
+        slow.push(upload);
+    }
+    let mut third = begin_upload(app).await;
+    assert!(!is_asked(&mut third, Duration::from_secs(1)).await);
+
+    app.upload(
+        &format!("{SERVER}/plugins"),
+        &app.operator(),
+        versioned(1, 1),
+    )
+    .await
+    .data(201);
+    let workspace = app.id();
+    let (other, _) = app.another_app(workspace, Kind::Write, &[]).await;
+    let roles = BTreeMap::from([(workspace, Role::Admin)]);
+    let (now, hour) = (app.clock.now(), Duration::from_hours(1));
+    let issuer = &app.services().issuer;
+    let token = issuer.issue("bob", roles, false, now, hour).unwrap();
+    app.upload(
+        &format!("/v1/apps/{other}/plugins"),
+        &Credential::bearer(&token),
+        versioned(2, 1),
+    )
+    .await
+    .data(201);
+
+    drop(slow.pop());
+    assert!(is_asked(&mut third, COMES).await);
 }

@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use nudge_apps::registry::CatchingUp;
 use nudge_platform::config::Config;
 use serde_json::json;
 use tempfile::TempDir;
+use tests::providers::Reply;
 use tests::session::{instruction_ids, text};
 use tests::{Backend, Child, TestApp, site};
 
@@ -154,6 +156,100 @@ async fn events_after_an_activation_and_a_pause_heed_them_on_every_server() {
     one.patch(&path, &one.editor(), &paused).await.ok();
     assert_eq!(purchase().await, 0);
     one.finish().await;
+    two.finish().await;
+}
+
+/// Keeps a server from asking for changes by itself, as while it loads a plugin of an earlier one.
+async fn hold_back(behind: &TestApp, ahead: &TestApp) -> Vec<CatchingUp> {
+    let mut held = Vec::new();
+    behind
+        .until("it is being read anew by others", async || {
+            ahead.set(|_| {}).await;
+            held = behind.services().apps.changed().await.unwrap();
+            !held.is_empty()
+        })
+        .await;
+    held
+}
+
+/// What another server has set is decided by what it knew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_timer_fires_on_a_server_that_does_not_know_its_campaign_yet() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let one = node(&url, folder.path(), "one").await;
+    let two = node_with(&url, folder.path(), "two", |config| {
+        config.pipeline.poll_ms = 500;
+    })
+    .await;
+    two.session("bob").await;
+    let held = hold_back(&two, &one).await;
+    let later = json!({"kind": "event", "eventName": "cart_updated", "delaySeconds": 3600});
+    one.survey(&later).await;
+    let ada = one.session("ada").await;
+    assert_eq!(one.fires(&ada, "cart_updated", &json!({})).await, 0);
+    assert_eq!(one.count("timers").await, 1);
+    one.finish().await;
+
+    two.advance(3601);
+    two.until("the timer is due", async || two.count("timers").await == 0)
+        .await;
+    assert_eq!(two.count("instructions").await, 1);
+    drop(held);
+    two.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_has_not_heard_of_a_pause_sends_nothing_of_the_campaign() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let mut one = node(&url, folder.path(), "one").await;
+    let providers = one.with_providers().await;
+    one.credential(&providers.fcm.credential()).await;
+    let campaign = one
+        .campaign(&json!({"mode": "transactional", "trigger": null}))
+        .await;
+    let two = node_with(&url, folder.path(), "two", |config| {
+        config.pipeline.poll_ms = 500;
+        providers.configure(config);
+    })
+    .await;
+    two.session("bob").await;
+    let ada = one.session("ada").await;
+    one.push_token(&ada, "phone", &providers.fcm.token(1)).await;
+    let busy = Reply {
+        status: 503,
+        ..Reply::default()
+    };
+    providers.fcm.reply_next(busy.with("retry-after", "1800"));
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    one.transactional(&body).await.data(202);
+    let waits = async |app: &TestApp| {
+        let due: Vec<(Option<i64>,)> = app
+            .rows("SELECT due_at FROM deliveries WHERE node IS NULL AND attempts > 0")
+            .await;
+        due.first().copied()
+    };
+    one.until("it waits to be sent again", async || {
+        waits(&one).await.is_some()
+    })
+    .await;
+    let due = waits(&one).await;
+
+    let held = hold_back(&two, &one).await;
+    let path = one.path(&format!("/campaigns/{campaign}"));
+    let paused = json!({"status": "paused"});
+    one.patch(&path, &one.editor(), &paused).await.ok();
+    // The providers have its clock.
+    one.advance(1801);
+    one.stop().await;
+    two.advance(1801);
+    two.until("it is looked at", async || {
+        waits(&two).await.is_some_and(|now| Some(now) != due)
+    })
+    .await;
+    assert_eq!(providers.fcm.received().len(), 1);
+    drop(held);
     two.finish().await;
 }
 

@@ -12,6 +12,7 @@ on_both_backends!(
     pages_follow_each_other_while_people_come_and_move,
     names_and_ids_are_found_by_their_beginning,
     values_are_found_by_a_part_of_their_text,
+    a_greek_word_is_found_whichever_sigma_ends_it,
     pages_of_a_search_are_the_whole_search,
     a_long_list_says_that_its_length_is_an_estimate,
     limits_and_cursors_are_checked,
@@ -235,6 +236,40 @@ async fn values_are_found_by_a_part_of_their_text(app: &mut TestApp) {
     assert_eq!(names(&users(app, "?q=brella").await), ["ada"]);
     set(app, &ada, json!({"company": 7})).await;
     assert_eq!(names(&users(app, "?q=brella").await), Vec::<String>::new());
+}
+
+async fn a_greek_word_is_found_whichever_sigma_ends_it(app: &mut TestApp) {
+    let words = ["ΟΔΥΣΣΕΥΣ", "οδυσσευς"];
+    for (name, word) in [("upper", words[0]), ("lower", words[1])] {
+        let person = app.session(name).await;
+        set(app, &person, json!({"company": format!("{word} ΑΕ")})).await;
+        app.session(word).await;
+    }
+    all_are_found(app, words).await;
+
+    // As they were stored before.
+    let mut tx = app.services().db.write().await.unwrap();
+    for text in [
+        "UPDATE aliases SET folded = 'οδυσσευς' WHERE value = 'οδυσσευς'",
+        "UPDATE property_texts SET folded = 'οδυσσευς αε' WHERE subject_id = (SELECT subject_id FROM aliases WHERE value = 'lower')",
+        "DELETE FROM _sqlx_migrations WHERE version = 38",
+    ] {
+        assert_eq!(tx.sql(text).execute().await.unwrap(), 1, "{text}");
+    }
+    tx.commit().await.unwrap();
+    app.restart().await;
+    all_are_found(app, words).await;
+}
+
+/// Either form of a word finds who is called by one, or has one in a value.
+async fn all_are_found(app: &TestApp, words: [&str; 2]) {
+    let all = [words[0], words[1], "upper", "lower"].map(str::to_owned);
+    let all = BTreeSet::from(all);
+    for word in words {
+        let page = users(app, &format!("?q={word}")).await;
+        let found: BTreeSet<String> = names(&page).into_iter().collect();
+        assert_eq!(found, all, "{word}");
+    }
 }
 
 async fn pages_of_a_search_are_the_whole_search(app: &mut TestApp) {

@@ -77,19 +77,35 @@ impl Child {
         data_dir: &Path,
         variables: &[(&str, &str)],
     ) -> Self {
-        let file = data_dir.join("access.json");
-        drop(std::fs::remove_file(&file));
         let shares = variables
             .iter()
             .any(|(name, _)| *name == "NUDGE_DATABASE__URL");
+        // Several share a database by its URL, each with a data directory of its own.
+        let app = shares.then_some("Demo");
+        Self::spawn(site, address, data_dir, variables, app)
+    }
+
+    /// Starts the program on SQLite with an app that is named, and waits until it serves.
+    pub fn start_of(site: Site, data_dir: &Path, app: &str) -> Self {
+        Self::spawn(site, "127.0.0.1:0", data_dir, &[], Some(app))
+    }
+
+    fn spawn(
+        site: Site,
+        address: &str,
+        data_dir: &Path,
+        variables: &[(&str, &str)],
+        app: Option<&str>,
+    ) -> Self {
+        let file = data_dir.join("access.json");
+        drop(std::fs::remove_file(&file));
         let mut process = program(site)
             .envs(variables.iter().copied())
             .args(["dev", "--listen", address, "--data-dir"])
             .arg(data_dir)
             .arg("--json")
             .arg(&file)
-            // Several share a database by its URL, each with a data directory of its own.
-            .args(if shares { &["--app", "Demo"][..] } else { &[] })
+            .args(app.map(|app| ["--app", app]).into_iter().flatten())
             .stdout(Stdio::null())
             .stderr(Stdio::inherit())
             .spawn()

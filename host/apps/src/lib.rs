@@ -4,6 +4,8 @@
 //!
 //! - **A snapshot is immutable** ([`registry`]). Keys, settings, definitions and campaigns with the routes of their plugins are one `Arc<App>`. The process
 //!   that changes an app reads it anew before it answers, others within `pipeline.pollMs`. Routing costs one hash look-up an event.
+//! - **Who may ask waits for no plugin.** While the plugins of a newer version are loaded, a snapshot has that version's keys, settings and webhooks with
+//!   what decided before, and keeps its own number: what needs the newer version waits for all of it.
 //! - **A swap of a plugin is the replacement of a snapshot.** A batch ends on the snapshot, and so on the versions, that it began on. An
 //!   activation is checked against every configuration that the version would serve, and loads the version, before it commits. A version that can't be
 //!   loaded leaves the one before in force, and an error in the log.

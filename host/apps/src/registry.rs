@@ -1,34 +1,31 @@
 //! Apps in memory: one immutable snapshot each, replaced whole when something in it changes.
 
-use std::collections::{HashMap, HashSet};
+mod loading;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::http::HeaderValue;
 use futures_util::future::BoxFuture;
+use nudge_campaigns::apps as store;
 use nudge_campaigns::campaign::ActiveCampaign;
-use nudge_campaigns::definitions::{self, Enforced, Enforcement};
-use nudge_campaigns::lifecycle::Presented;
+use nudge_campaigns::definitions::Enforced;
 use nudge_campaigns::push::Sending;
-use nudge_campaigns::segments::{self, Audiences};
 use nudge_campaigns::settings::Settings;
-use nudge_campaigns::store::{self as campaigns, Stored};
-use nudge_campaigns::{apps as store, campaign, in_app, surveys};
+use nudge_campaigns::webhooks::Subscription;
 use nudge_db::{Db, Timestamp, Tx};
 use nudge_platform::event_names::{SESSION_BEGAN, is_reserved};
-use nudge_plugin_runtime as plugins;
-use nudge_plugin_runtime::catalogue::Catalogue;
 use nudge_plugin_runtime::{Deciders, Plugins};
 use parking_lot::{Mutex, RwLock};
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::key::Key;
 use super::lookups::Lookups;
 use crate::cors::Rule;
-use crate::identity_keys::{self, IdentityKey};
-use crate::keys;
+use crate::identity_keys::IdentityKey;
 use crate::segments::Segments;
 
 /// How long to wait before plugins that could not be loaded are tried again.
@@ -36,16 +33,13 @@ const TRY_AGAIN: Duration = Duration::from_mins(1);
 /// How often an app is read again because some app was forgotten meanwhile.
 const MOST_TRIES: u32 = 3;
 
-/// An app as of one version: everything that deciding about its events takes.
+/// What a snapshot has of an app that no plugin is asked about: who may ask for what. It is replaced at once, also while
+/// plugins are loaded.
 #[derive(Debug)]
-pub struct App {
-    /// Its id.
-    pub id: Uuid,
-    /// The workspace that it belongs to.
-    pub workspace_id: Uuid,
-    /// The version that this is a snapshot of.
-    pub version: i64,
-    /// Its settings.
+pub struct Basics {
+    /// The version that this is of.
+    version: i64,
+    /// The app's settings.
     pub settings: Settings,
     /// The origins whose pages may read its answers.
     pub origins: Arc<[String]>,
@@ -53,6 +47,21 @@ pub struct App {
     pub keys: HashMap<[u8; 32], Arc<Key>>,
     /// Keys that verify identity tokens.
     pub identity_keys: Vec<IdentityKey>,
+    /// Active endpoints that are told of push deliveries.
+    pub webhooks: Vec<Subscription>,
+}
+
+/// An app as of one version: everything that deciding about its events takes.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// Its id.
+    pub id: Uuid,
+    /// The workspace that it belongs to.
+    pub workspace_id: Uuid,
+    /// The version that this is a snapshot of.
+    pub version: i64,
+    /// What no plugin is asked about; of a later version while the plugins of that one are loaded.
+    basics: Arc<Basics>,
     /// The plugins that decide.
     pub deciders: Deciders,
     /// When this was read.
@@ -73,12 +82,37 @@ pub struct App {
     routes: HashMap<String, Vec<usize>>,
     /// The campaigns that read every event.
     everywhere: Vec<usize>,
-    /// Active endpoints that are told of push deliveries.
-    pub webhooks: Vec<nudge_campaigns::webhooks::Subscription>,
     /// Names of events whose past a campaign asks for.
     history: HashSet<String>,
     /// Its segments.
     pub segments: Segments,
+}
+
+impl Deref for App {
+    type Target = Basics;
+
+    fn deref(&self) -> &Basics {
+        &self.basics
+    }
+}
+
+impl Basics {
+    fn new(
+        version: i64,
+        settings: Settings,
+        keys: HashMap<[u8; 32], Arc<Key>>,
+        identity_keys: Vec<IdentityKey>,
+        webhooks: Vec<Subscription>,
+    ) -> Self {
+        Self {
+            version,
+            origins: settings.allowed_origins.as_slice().into(),
+            settings,
+            keys,
+            identity_keys,
+            webhooks,
+        }
+    }
 }
 
 impl App {
@@ -138,8 +172,8 @@ pub struct Registry {
     origins: RwLock<HashMap<Uuid, (i64, Vec<String>)>>,
     /// How often an app turned out to be gone; changes under the lock of `apps`.
     forgotten: AtomicU64,
-    /// Apps that are being read anew because another process changed them.
-    catching_up: Mutex<HashSet<Uuid>>,
+    /// What is being read anew of apps because another process changed them.
+    catching_up: Mutex<HashSet<(Uuid, Extent)>>,
 }
 
 /// Whose a key's hash is.
@@ -158,16 +192,30 @@ pub enum Holder {
     Nobody,
 }
 
-/// An app that is being read anew; until it is dropped nobody else begins with it.
+/// How much of an app is read anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Extent {
+    /// All of it, which takes as long as loading its plugins.
+    Whole,
+    /// What no plugin is asked about, while all of an earlier version is being read.
+    Basics,
+}
+
+/// An app that is being read anew; until it is dropped nobody else begins with the same of it.
 pub struct CatchingUp {
     registry: Arc<Registry>,
     app_id: Uuid,
+    extent: Extent,
 }
 
 impl CatchingUp {
-    /// Reads the app. Takes as long as loading its plugins; what was in memory serves meanwhile.
+    /// Reads the app. Takes as long as loading its plugins; what was in memory decides meanwhile.
     pub async fn finish(self) {
-        if let Err(error) = self.registry.refresh(self.app_id).await {
+        let read = match self.extent {
+            Extent::Whole => self.registry.refresh(self.app_id).await,
+            Extent::Basics => self.registry.refresh_basics(self.app_id).await,
+        };
+        if let Err(error) = read {
             tracing::warn!(app.id = %self.app_id, error = ?error, "a changed app can't be read and is tried again");
         }
     }
@@ -175,7 +223,8 @@ impl CatchingUp {
 
 impl Drop for CatchingUp {
     fn drop(&mut self) {
-        self.registry.catching_up.lock().remove(&self.app_id);
+        let held = (self.app_id, self.extent);
+        self.registry.catching_up.lock().remove(&held);
     }
 }
 
@@ -233,7 +282,8 @@ impl Registry {
         }
         let known = self.get(app_id).await?;
         let app = match known {
-            Some(app) if !app.keys.contains_key(hash) => self.refresh(app_id).await?,
+            // Made a moment ago. It works before the plugins of its version are loaded.
+            Some(app) if !app.keys.contains_key(hash) => self.refresh_basics(app_id).await?,
             known => known,
         };
         // The rows of a deleted app are there for a while.
@@ -260,6 +310,20 @@ impl Registry {
         rule
     }
 
+    /// An app that knows these plugins: another process may have activated one a moment ago. The name of nothing is left to
+    /// the checks.
+    pub async fn knowing_plugins(
+        &self,
+        app: Arc<App>,
+        named: &BTreeSet<&str>,
+    ) -> nudge_db::Result<Arc<App>> {
+        if named.iter().all(|name| app.deciders.decides(name)) {
+            return Ok(app);
+        }
+        let newer = self.refresh(app.id).await?;
+        Ok(newer.unwrap_or(app))
+    }
+
     /// Reads an app anew. Every route that changes what is in a snapshot calls this after its commit.
     pub fn refresh(&self, id: Uuid) -> BoxFuture<'_, nudge_db::Result<Option<Arc<App>>>> {
         Box::pin(async move {
@@ -271,26 +335,73 @@ impl Registry {
                     self.forget(id);
                     return Ok(None);
                 };
-                let loaded = load(&mut tx, row).await?;
+                let loaded = loading::load(&mut tx, &row).await?;
                 drop(tx);
+                // Plugins may take long to load: a key that was revoked does not wait for them.
+                self.heed(id, &loaded.basics);
                 let before = self.known(id);
-                let app = Arc::new(loaded.finish(&self.plugins, &self.db, before).await?);
+                let mut app = loaded.finish(&self.plugins, &self.db, before).await?;
                 tries += 1;
                 let mut apps = self.apps.write();
                 if self.forgotten.load(Ordering::Acquire) != forgotten && tries < MOST_TRIES {
                     // It may be this app that was deleted meanwhile, which must not come back.
                     continue;
                 }
-                let origins = (app.version, app.settings.allowed_origins.clone());
-                self.origins.write().insert(id, origins);
+                if let Some(known) = apps.get(&id)
+                    && known.basics.version > app.basics.version
+                {
+                    // Read while the plugins were loaded.
+                    app.basics = Arc::clone(&known.basics);
+                }
+                let app = Arc::new(app);
                 let newest = apps.entry(id).or_insert_with(|| Arc::clone(&app));
                 let completes = newest.version == app.version && newest.is_incomplete();
                 if newest.version < app.version || completes {
                     *newest = app;
                 }
+                self.note_origins(
+                    id,
+                    newest.basics.version,
+                    newest.settings.allowed_origins.clone(),
+                );
                 return Ok(Some(Arc::clone(newest)));
             }
         })
+    }
+
+    /// Reads of an app in memory what no plugin is asked about.
+    async fn refresh_basics(&self, id: Uuid) -> nudge_db::Result<Option<Arc<App>>> {
+        let mut tx = self.db.read().await?;
+        let Some(row) = store::find(&mut tx, id).await? else {
+            self.forget(id);
+            return Ok(None);
+        };
+        let basics = loading::load_basics(&mut tx, &row).await?;
+        drop(tx);
+        Ok(self.heed(id, &Arc::new(basics)))
+    }
+
+    /// Puts what no plugin is asked about into the snapshot of an app in memory, unless what is there is newer. The snapshot's
+    /// version stays: who needs a later one waits for all of it.
+    fn heed(&self, id: Uuid, basics: &Arc<Basics>) -> Option<Arc<App>> {
+        let mut apps = self.apps.write();
+        let known = apps.get_mut(&id)?;
+        if known.basics.version < basics.version {
+            *known = Arc::new(App {
+                basics: Arc::clone(basics),
+                ..App::clone(known)
+            });
+            self.note_origins(id, basics.version, basics.settings.allowed_origins.clone());
+        }
+        Some(Arc::clone(known))
+    }
+
+    /// Notes the origins that an app allows, unless newer ones are known.
+    fn note_origins(&self, id: Uuid, version: i64, allowed: Vec<String>) {
+        let mut origins = self.origins.write();
+        if origins.get(&id).is_none_or(|seen| seen.0 < version) {
+            origins.insert(id, (version, allowed));
+        }
     }
 
     fn known(&self, id: Uuid) -> Option<Arc<App>> {
@@ -319,10 +430,20 @@ impl Registry {
             let stale =
                 app.version < *version || app.is_incomplete() && app.read_at.elapsed() >= TRY_AGAIN;
             let mut catching_up = self.catching_up.lock();
-            if stale && catching_up.insert(app_id) {
-                let registry = Arc::clone(self);
-                changed.push(CatchingUp { registry, app_id });
-            }
+            let extent = if stale && catching_up.insert((app_id, Extent::Whole)) {
+                Extent::Whole
+            } else if app.basics.version < *version && catching_up.insert((app_id, Extent::Basics))
+            {
+                Extent::Basics
+            } else {
+                continue;
+            };
+            let registry = Arc::clone(self);
+            changed.push(CatchingUp {
+                registry,
+                app_id,
+                extent,
+            });
         }
         Ok(changed)
     }
@@ -342,11 +463,11 @@ impl Registry {
             changed.map(|(id, _)| *id).collect()
         };
         let settings = store::settings(tx, &changed).await?;
-        let mut origins = self.origins.write();
         for (id, version, settings) in settings {
             let allowed = settings.map(|settings| settings.allowed_origins);
-            origins.insert(id, (version, allowed.unwrap_or_default()));
+            self.note_origins(id, version, allowed.unwrap_or_default());
         }
+        let mut origins = self.origins.write();
         origins.retain(|id, _| versions.contains_key(id));
         Ok(())
     }
@@ -369,224 +490,4 @@ impl Registry {
         }
         Ok(())
     }
-}
-
-/// An app as the database has it, before the plugins were asked about it.
-struct Loaded {
-    row: store::AppRow,
-    settings: Settings,
-    keys: HashMap<[u8; 32], Arc<Key>>,
-    identity_keys: Vec<IdentityKey>,
-    catalogue: Catalogue,
-    definitions: Vec<definitions::Definition>,
-    surveys: Vec<Stored>,
-    push_campaigns: Vec<Stored>,
-    in_app: Vec<Stored>,
-    webhooks: Vec<nudge_campaigns::webhooks::Subscription>,
-    segments: Vec<(Uuid, i64, Value)>,
-}
-
-async fn load(tx: &mut Tx, row: store::AppRow) -> nudge_db::Result<Loaded> {
-    let settings = serde_json::from_str(&row.settings)
-        .map_err(|cause| nudge_db::Error::corrupt("apps", "settings", cause))?;
-    let keys = keys::store::unrevoked(tx, row.id).await?;
-    let keys = keys
-        .into_iter()
-        .map(|(hash, key)| (hash, Arc::new(key)))
-        .collect();
-    let identity_keys = identity_keys::store::list(tx, row.id).await?;
-    let catalogue = plugins::store::catalogue(tx, row.id).await?;
-    let definitions = definitions::store::active(tx, row.id).await?;
-    let surveys = campaigns::active_stored(tx, row.id, campaign::Kind::Survey).await?;
-    let push_campaigns = campaigns::active_stored(tx, row.id, campaign::Kind::Push).await?;
-    let in_app = campaigns::active_stored(tx, row.id, campaign::Kind::InApp).await?;
-    let webhooks = nudge_campaigns::webhooks::subscriptions(tx, row.id).await?;
-    let segments = segments::store::audiences(tx, row.id).await?;
-    Ok(Loaded {
-        row,
-        settings,
-        keys,
-        identity_keys,
-        catalogue,
-        definitions,
-        surveys,
-        push_campaigns,
-        in_app,
-        webhooks,
-        segments,
-    })
-}
-
-impl Loaded {
-    fn last_activation(&self) -> Option<Timestamp> {
-        let presented = self.surveys.iter().chain(&self.in_app);
-        let activations = presented.map(|campaign| campaign.activated_at);
-        activations.max().flatten()
-    }
-
-    /// Loads the plugins and asks them what each configuration reads, but for what `before` knows already. What
-    /// a plugin refuses does not run; that it was accepted when it was saved makes this a defect worth an error
-    /// in the log, not a reason to stop.
-    async fn finish(
-        self,
-        plugins: &Plugins,
-        db: &Db,
-        before: Option<Arc<App>>,
-    ) -> nudge_db::Result<App> {
-        let last_activation = self.last_activation();
-        let before = before.as_deref();
-        let known = before.map(|before| &before.deciders);
-        let lowered = self.settings.plugins.lowered();
-        let deciders =
-            plugins::active::resolve(plugins, db, &self.catalogue, known, &lowered).await?;
-        let known = before.map(|before| &before.segments);
-        let mut segments = Segments::load(plugins, &deciders, self.segments, known).await;
-        let (definitions, unchecked) = enforce(plugins, &deciders, self.definitions, before).await;
-        let running: HashMap<Uuid, &ActiveCampaign> = before
-            .iter()
-            .flat_map(|before| &before.campaigns)
-            .map(|campaign| (campaign.id, campaign))
-            .collect();
-        let decided = (&deciders, &segments.audiences);
-        let surveys = run_presented::<surveys::Content>(plugins, decided, self.surveys, &running);
-        let mut campaigns = surveys.await?;
-        let messages = run_presented::<in_app::Content>(plugins, decided, self.in_app, &running);
-        campaigns.extend(messages.await?);
-        let pushed = run_push(plugins, decided, self.push_campaigns, before, &running);
-        let (push, running) = pushed.await?;
-        campaigns.extend(running);
-        let (routes, everywhere) = routes(&campaigns);
-        segments.watch(&campaigns);
-        Ok(App {
-            origins: self.settings.allowed_origins.as_slice().into(),
-            id: self.row.id,
-            workspace_id: self.row.workspace_id,
-            version: self.row.version,
-            settings: self.settings,
-            keys: self.keys,
-            identity_keys: self.identity_keys,
-            deciders,
-            read_at: Instant::now(),
-            definitions,
-            unchecked,
-            history: history(&campaigns),
-            feedback: feedback(&campaigns),
-            campaigns,
-            last_activation,
-            push,
-            routes,
-            everywhere,
-            webhooks: self.webhooks,
-            segments,
-        })
-    }
-}
-
-/// Definitions with what their plugins read, and the events of those in force that no plugin takes: nobody knows whether they match.
-async fn enforce(
-    plugins: &Plugins,
-    deciders: &Deciders,
-    definitions: Vec<definitions::Definition>,
-    before: Option<&App>,
-) -> (HashMap<String, Arc<Enforced>>, HashSet<String>) {
-    let (mut all, mut unchecked) = (HashMap::new(), HashSet::new());
-    for definition in definitions {
-        let before = before.and_then(|before| before.definitions.get(&definition.name));
-        let before = before.map(|before| &**before);
-        match definitions::enforce(plugins, deciders, &definition, before).await {
-            Ok(enforced) => {
-                all.insert(definition.name.clone(), Arc::new(enforced));
-            }
-            Err(error) => {
-                tracing::error!(definition.id = %definition.id, error = %error, "events of a definition can't be checked");
-                if definition.content.enforcement == Enforcement::Enforce {
-                    unchecked.insert(definition.name);
-                }
-            }
-        }
-    }
-    (all, unchecked)
-}
-
-/// Campaigns of a kind that SDKs present, in the form in which they run.
-async fn run_presented<C: Presented>(
-    plugins: &Plugins,
-    (deciders, segments): (&Deciders, &Audiences),
-    campaigns: Vec<Stored>,
-    running: &HashMap<Uuid, &ActiveCampaign>,
-) -> nudge_db::Result<Vec<ActiveCampaign>> {
-    let mut all = Vec::new();
-    for campaign in campaigns {
-        let campaign = campaign.read::<C>()?;
-        let before = running.get(&campaign.id).copied();
-        match C::run(plugins, deciders, segments, &campaign, before).await {
-            Ok(running) => all.push(running),
-            Err(error) => {
-                let kind = C::KIND.name();
-                tracing::error!(campaign.id = %campaign.id, campaign.kind = kind, error = %error, problems = ?error.fields(), "campaign does not run");
-            }
-        }
-    }
-    Ok(all)
-}
-
-/// Names of events whose past a campaign asks for.
-fn history(campaigns: &[ActiveCampaign]) -> HashSet<String> {
-    let asked = campaigns
-        .iter()
-        .flat_map(|campaign| campaign.accepted.history());
-    asked.cloned().collect()
-}
-
-/// The surveys that a button opens.
-fn feedback(campaigns: &[ActiveCampaign]) -> Vec<usize> {
-    let campaigns = campaigns.iter().enumerate();
-    let opened = campaigns.filter(|(_, campaign)| campaign.act.feedback().is_some());
-    opened.map(|(index, _)| index).collect()
-}
-
-/// Push campaigns in the forms in which they run: how their messages are made, and what they wait for.
-async fn run_push(
-    plugins: &Plugins,
-    (deciders, segments): (&Deciders, &Audiences),
-    campaigns: Vec<Stored>,
-    before: Option<&App>,
-    running: &HashMap<Uuid, &ActiveCampaign>,
-) -> nudge_db::Result<(HashMap<Uuid, Arc<Sending>>, Vec<ActiveCampaign>)> {
-    let (mut sendings, mut all) = (HashMap::new(), Vec::new());
-    for campaign in campaigns {
-        let campaign = campaign.read()?;
-        let id = campaign.id;
-        let sending = before.and_then(|before| before.push.get(&id));
-        let before = (sending.map(|sending| &**sending), running.get(&id).copied());
-        match nudge_campaigns::push::run(plugins, deciders, segments, &campaign, before).await {
-            Ok((sending, running)) => {
-                sendings.insert(id, sending);
-                all.extend(running);
-            }
-            Err(error) => {
-                tracing::error!(campaign.id = %id, error = %error, problems = ?error.fields(), "campaign does not run");
-            }
-        }
-    }
-    Ok((sendings, all))
-}
-
-/// For each event name the campaigns that read it, and those that read every event, all ascending.
-fn routes(campaigns: &[ActiveCampaign]) -> (HashMap<String, Vec<usize>>, Vec<usize>) {
-    let mut routes: HashMap<String, Vec<usize>> = HashMap::new();
-    let mut everywhere = Vec::new();
-    for (index, campaign) in campaigns.iter().enumerate() {
-        for name in campaign.accepted.event_names() {
-            if name == "*" {
-                everywhere.push(index);
-            } else {
-                routes.entry(name.clone()).or_default().push(index);
-            }
-        }
-    }
-    for indexes in routes.values_mut().chain([&mut everywhere]) {
-        indexes.dedup();
-    }
-    (routes, everywhere)
 }

@@ -23,7 +23,7 @@ pub struct ActiveSegment {
 }
 
 /// The segments of an app.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Segments {
     /// What people wrote of them.
     pub audiences: Audiences,

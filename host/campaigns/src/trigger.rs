@@ -7,7 +7,7 @@ use nudge_platform::field_error::FieldError;
 use nudge_platform::json::escaped;
 use nudge_plugin_runtime::{Configuration, PluginRef};
 use nudge_wasm::Kind;
-use serde::Deserialize as _;
+use serde::{Deserialize as _, Deserializer};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -21,6 +21,31 @@ pub static BY_THE_CALENDAR: LazyLock<Value> = LazyLock::new(|| json!({"kind": "s
 const PLUGIN: &str = "plugin";
 /// The kind of a trigger that a segment's changes fire (contract 19).
 const SEGMENT: &str = "segment";
+/// The kind of a trigger that a changed property fires (contract 8).
+const PROPERTY_CHANGED: &str = "property_changed";
+/// What a merge patch says in place of a null, which would remove the member: with true the other is null.
+const MISSING: [(&str, &str); 2] = [("fromMissing", "from"), ("toMissing", "to")];
+
+/// Reads a trigger as people write it. What it says of a missing value is afterwards said by a null alone.
+pub(crate) fn read<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Value>, D::Error> {
+    let mut trigger = Option::<Value>::deserialize(source)?;
+    if let Some(Value::Object(members)) = &mut trigger
+        && members.get("kind").and_then(Value::as_str) == Some(PROPERTY_CHANGED)
+    {
+        for (missing, key) in MISSING {
+            match members.get(missing) {
+                Some(Value::Bool(true)) => {
+                    members.insert(key.to_owned(), Value::Null);
+                }
+                Some(Value::Bool(false) | Value::Null) => {}
+                // What else it may be is the plugin's to check.
+                _ => continue,
+            }
+            members.remove(missing);
+        }
+    }
+    Ok(trigger)
+}
 
 /// The parts of a campaign that a trigger plugin decides by.
 #[derive(Clone, Copy, Debug)]
@@ -162,6 +187,34 @@ mod tests {
             trigger: parts.get("trigger"),
             audience: parts.get("audience"),
         }
+    }
+
+    #[test]
+    fn a_missing_value_is_a_null_however_it_was_written() {
+        let changed = |mut members: Value| {
+            members["kind"] = json!("property_changed");
+            members
+        };
+        let cases = [
+            (json!({"fromMissing": true}), json!({"from": null})),
+            (
+                json!({"from": "free", "fromMissing": true, "to": "pro"}),
+                json!({"from": null, "to": "pro"}),
+            ),
+            (
+                json!({"from": "free", "fromMissing": false, "toMissing": true}),
+                json!({"from": "free", "to": null}),
+            ),
+            (json!({"to": null, "toMissing": null}), json!({"to": null})),
+            // Not for the host to say.
+            (json!({"toMissing": 1}), json!({"toMissing": 1})),
+        ];
+        for (written, stored) in cases {
+            assert_eq!(read(changed(written)).unwrap(), Some(changed(stored)));
+        }
+        let other = json!({"kind": "event", "fromMissing": true});
+        assert_eq!(read(other.clone()).unwrap(), Some(other));
+        assert_eq!(read(Value::Null).unwrap(), None);
     }
 
     #[test]

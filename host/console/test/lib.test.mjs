@@ -7,7 +7,8 @@ Object.assign(globalThis, { location: { hash: "#/apps/a/surveys?status=active&cu
 const { address, ApiError, difference, send } = await import("../app/src/lib/api.js");
 const { listen } = await import("../app/src/lib/events.js");
 const { link, match, route, useTable } = await import("../app/src/lib/router.js");
-const { ago, bytes, count, shortId } = await import("../app/src/lib/format.js");
+process.env.TZ = "Pacific/Honolulu";
+const { ago, bytes, count, shortId, utcDay } = await import("../app/src/lib/format.js");
 const { joined, split } = await import("../app/src/ui/fields.js");
 const { parse } = await import("../app/src/ui/json.js");
 
@@ -15,6 +16,16 @@ test("a change is a merge patch", () => {
   const before = { name: "a", tags: [1, 2], theme: { mode: "dark", radius: 4 }, description: "x" };
   assert.deepEqual(difference(before, { name: "b", tags: [1], theme: { mode: "light", radius: 4 } }), { name: "b", tags: [1], theme: { mode: "light" }, description: null });
   assert.deepEqual(difference(before, structuredClone(before)), {});
+  assert.deepEqual(difference({ theme: 1 }, { theme: { a: { b: 1 } }, tags: [{ c: null }] }), { theme: { a: { b: 1 } }, tags: [{ c: null }] });
+});
+
+test("a patch says in words of its own that a property had no value", () => {
+  const trigger = { kind: "property_changed", key: "plan", from: null };
+  assert.deepEqual(difference({}, { trigger }), { trigger: { kind: "property_changed", key: "plan", fromMissing: true } });
+  assert.deepEqual(difference({ trigger }, { trigger: { ...trigger, key: "tier", to: null } }), { trigger: { key: "tier", toMissing: true } });
+  assert.deepEqual(difference({ trigger: { ...trigger, from: "free" } }, { trigger }), { trigger: { fromMissing: true } });
+  assert.deepEqual(difference({ trigger }, { trigger: { kind: "property_changed", key: "plan" } }), { trigger: { from: null } });
+  assert.deepEqual(difference({ schedule: { from: 1 } }, { schedule: { from: null } }), { schedule: { from: null } });
 });
 
 test("addresses name what is given, and are read as they were made", () => {
@@ -65,6 +76,7 @@ test("values are shown as people read them", () => {
   assert.equal(bytes(1536), "1.5 KiB");
   assert.equal(count(10000, true), `${new Intl.NumberFormat().format(10000)}+`);
   assert.equal(shortId("01a20972-f027-7001-b3cb-0a7d8abac732"), "…8abac732");
+  assert.equal(utcDay("2026-01-02T00:00:00.000Z"), utcDay("2026-01-02T23:59:59.999Z"));
   assert.equal(ago("2026-01-01T00:00:00.000Z", Date.parse("2026-01-03T00:00:00.000Z")), new Intl.RelativeTimeFormat(undefined, { numeric: "auto" }).format(-2, "day"));
 });
 

@@ -2172,6 +2172,7 @@ export interface components {
         Ack: {
             /** @description The button that was pressed, of `clicked`: 1 to 64 characters. */
             actionId?: string | null;
+            /** @description When, ISO 8601; now unless given. Before the instruction was made is when it was made. */
             at?: string | null;
             /** Format: uuid */
             instructionId: string;
@@ -2253,7 +2254,7 @@ export interface components {
         AnswerParts: components["schemas"]["AnswerChoice"] | components["schemas"]["AnswerOther"] | components["schemas"]["AnswerChoices"] | components["schemas"]["AnswerFields"];
         /** @description An answer. */
         AnswerRequest: {
-            /** @description When it was given; now unless said. */
+            /** @description When it was given; now unless said. Before the attempt's instruction was made is when that was made. */
             answeredAt?: string | null;
             questionId: string;
             /** @description As the question's type takes it; null passes over a question that is not required. At most 256 KiB of JSON. */
@@ -2581,7 +2582,8 @@ export interface components {
             sent?: number | null;
             /**
              * Format: int64
-             * @description How many times a firing was held back; a reason is noted once a day and person.
+             * @description How many times a firing was held back; a reason is noted once a day and person. Of push campaigns also how many of
+             *     the messages that were made were skipped or cancelled.
              */
             suppressed: number;
         };
@@ -5874,7 +5876,7 @@ export interface components {
         Receipt: {
             /** @description Which button was tapped. */
             actionId?: string | null;
-            /** @description When, ISO 8601; now unless given. */
+            /** @description When, ISO 8601; now unless given. Before the message was sent is when it was sent. */
             at?: string | null;
             /** Format: uuid */
             deliveryId: string;
@@ -7243,8 +7245,10 @@ export interface components {
             every?: "day" | "week" | "month";
             /** @description Only where the event's properties are so. */
             filters?: components["schemas"]["Filter"];
-            /** @description For `property_changed`: only from this value. */
+            /** @description For `property_changed`: only from this value. Null: only where it had none. */
             from?: string | number | boolean | null;
+            /** @description For `property_changed`: with true as `from: null`, which a change of the campaign can't say: null removes there. It is read, never shown; `from` beside it does not count. */
+            fromMissing?: boolean;
             /** @description For `property_changed`: the property. */
             key?: string;
             /**
@@ -7268,8 +7272,10 @@ export interface components {
              * @description For `segment`: the segment.
              */
             segmentId?: string;
-            /** @description For `property_changed`: only to this value. */
+            /** @description For `property_changed`: only to this value. Null: only where it has none any longer. */
             to?: string | number | boolean | null;
+            /** @description For `property_changed`: with true as `to: null`, likewise. */
+            toMissing?: boolean;
         };
         /** @description What starts a campaign for a person. Plugins of trigger logic may read further members. */
         TriggerPatch: {
@@ -7291,8 +7297,10 @@ export interface components {
             every?: ("day" | "week" | "month") | null;
             /** @description Only where the event's properties are so. */
             filters?: components["schemas"]["FilterPatch"] | null;
-            /** @description For `property_changed`: only from this value. */
+            /** @description For `property_changed`: only from this value. Null: only where it had none. */
             from?: string | number | boolean | null;
+            /** @description For `property_changed`: with true as `from: null`, which a change of the campaign can't say: null removes there. It is read, never shown; `from` beside it does not count. */
+            fromMissing?: boolean | null;
             /** @description For `property_changed`: the property. */
             key?: string | null;
             /** @description What it waits for. `plugin` names a plugin that decides in place of the app's. */
@@ -7310,8 +7318,10 @@ export interface components {
              * @description For `segment`: the segment.
              */
             segmentId?: string | null;
-            /** @description For `property_changed`: only to this value. */
+            /** @description For `property_changed`: only to this value. Null: only where it has none any longer. */
             to?: string | number | boolean | null;
+            /** @description For `property_changed`: with true as `to: null`, likewise. */
+            toMissing?: boolean | null;
         };
         /** @description The event that fired an instruction. */
         TriggerView: {

@@ -24,10 +24,14 @@ pub struct Patched<T> {
 impl<T> Patched<T> {
     /// Checks what becomes of it, and answers with what the check does. A key that it can't have is refused, even where the
     /// patch removes it.
-    pub async fn check<'a, A, E, F>(&'a self, check: impl Fn(&'a T) -> F) -> Result<A, ApiError>
+    pub async fn check<'a, A, E, F>(
+        &'a self,
+        check: impl Fn(&'a T) -> F + Send + Sync,
+    ) -> Result<A, ApiError>
     where
+        T: Sync,
         E: Into<ApiError>,
-        F: Future<Output = Result<A, E>>,
+        F: Future<Output = Result<A, E>> + Send,
     {
         if let Some(tried) = &self.tried {
             refuse_unknown(check(tried).await)?;

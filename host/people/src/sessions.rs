@@ -124,7 +124,7 @@ impl FromRequestParts<Shared> for CurrentToken {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
-        let Sdk { app } = Sdk::from_request_parts(parts, services).await?;
+        let Sdk { app, .. } = Sdk::from_request_parts(parts, services).await?;
         auth::charge_session(parts, services, &app)?;
         auth::good_subject_token(parts, services, &app).map(Self)
     }
@@ -134,7 +134,7 @@ impl FromRequestParts<Shared> for CurrentToken {
 #[utoipa::path(post, path = "/v1/sdk/session", tag = "sdk", request_body = SessionRequest,
     responses((status = 200, body = Data<SessionView>)))]
 pub async fn start_session(
-    Sdk { app }: Sdk,
+    Sdk { app, .. }: Sdk,
     CurrentToken(current): CurrentToken,
     State(services): State<Shared>,
     Json(mut request): Json<SessionRequest>,

@@ -22,7 +22,7 @@ use super::messages;
 use super::projection::{Subject, Subjects};
 use super::reading::{self, People, Reader};
 use super::work::{Fired, Source, Work};
-use super::{Inner, devices, run_firings};
+use super::{Inner, devices, run_firings, store};
 use crate::delivery_rules::{self, Gate};
 use crate::quota;
 use crate::shadow::Trials;
@@ -52,9 +52,8 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
     let Some(app_id) = works.first().map(|work| work.app_id) else {
         return Ok(());
     };
-    let seen = works.iter().filter_map(|work| work.seen);
-    let version = seen.map(|seen| seen.app_version).max().unwrap_or_default();
     // What another process answered before an event arrived counts for the event.
+    let version = version(inner, app_id, works).await?;
     let Some(app) = inner.apps.as_of(app_id, version).await? else {
         // The app was deleted, and its work with it.
         works.clear();
@@ -70,6 +69,19 @@ pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), 
         return Box::pin(process_with(inner, &app, works, &Recalled::new())).await;
     }
     outcome
+}
+
+/// The version of the app that work is decided by, at the least. What was left in the database may be of campaigns that only
+/// another process knows yet.
+async fn version(inner: &Inner, app_id: Uuid, works: &[Work]) -> nudge_db::Result<i64> {
+    let seen = works.iter().filter_map(|work| work.seen);
+    let seen = seen.map(|seen| seen.app_version).max().unwrap_or_default();
+    if works.iter().all(|work| work.seen.is_some()) {
+        return Ok(seen);
+    }
+    let mut tx = inner.db.read().await?;
+    let newest = store::app_version(&mut tx, app_id).await?;
+    Ok(newest.map_or(seen, |newest| newest.max(seen)))
 }
 
 /// Processes work; what was recalled is not read.

@@ -1,7 +1,6 @@
 //! Which process has which row in hand, in the database.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use nudge_db::{Dialect, Result, Rows, Timestamp, Tx};
@@ -307,17 +306,24 @@ pub(super) async fn release_claims(tx: &mut Tx, node: Uuid, claims: &[Claim]) ->
     Ok(())
 }
 
-/// Clocks are put right by less all the time, and those of several machines differ by less.
+/// A clock is put right by less all the time.
 const LEEWAY: Duration = Duration::from_secs(2);
+/// Clocks of several machines may differ by as much.
+const LEEWAY_AMONG_OTHERS: Duration = Duration::from_mins(2);
 
 /// Gives timers that a clock of the future set the rest of their delays from now on; answers how many. Doing it again changes
 /// nothing.
-pub(super) async fn put_timers_right(tx: &mut Tx, now: Timestamp) -> Result<u64> {
+pub(super) async fn put_timers_right(tx: &mut Tx, node: Uuid, now: Timestamp) -> Result<u64> {
+    let leeway = if is_alone(tx, node).await? {
+        LEEWAY
+    } else {
+        LEEWAY_AMONG_OTHERS
+    };
     tx.sql(
         "UPDATE timers SET due_at = due_at - (set_at - $1), set_at = $1 WHERE set_at > $2 AND node IS NULL",
     )
     .bind(now)
-    .bind(now.plus(LEEWAY))
+    .bind(now.plus(leeway))
     .execute()
     .await
 }
@@ -359,13 +365,26 @@ pub(super) async fn touch(tx: &mut Tx, node: Uuid, now: Timestamp) -> Result<()>
     Ok(())
 }
 
-/// Forgets processes without a sign of life at these times. One from the future is from before clocks were set back.
-pub(super) async fn bury(tx: &mut Tx, alive: RangeInclusive<Timestamp>) -> Result<u64> {
-    tx.sql("DELETE FROM nodes WHERE heartbeat_at < $1 OR heartbeat_at > $2")
-        .bind(*alive.start())
-        .bind(*alive.end())
-        .execute()
+/// The other processes that are noted, with their last signs of life.
+pub(super) async fn others(tx: &mut Tx, node: Uuid) -> Result<Vec<(Uuid, Timestamp)>> {
+    tx.sql("SELECT id, heartbeat_at FROM nodes WHERE id <> $1")
+        .bind(node)
+        .fetch_all()
         .await
+}
+
+/// Forgets processes that have given no sign of life since these; answers how many.
+pub(super) async fn bury(tx: &mut Tx, silent: &[(Uuid, Timestamp)]) -> Result<u64> {
+    let mut buried = 0;
+    for (node, beat_at) in silent {
+        buried += tx
+            .sql("DELETE FROM nodes WHERE id = $1 AND heartbeat_at = $2")
+            .bind(*node)
+            .bind(*beat_at)
+            .execute()
+            .await?;
+    }
+    Ok(buried)
 }
 
 /// Forgets a process.

@@ -14,8 +14,8 @@
 //!   alias they came under. Concurrent requests have no order.
 //! - **What is due waits for what arrived before** (`scheduled_work::in_turn`). A timer or an occasion is claimed once nothing is left of the person that
 //!   arrived until it was due; what arrived later cancels no timer that was due.
-//! - **Row claims, not partitions** (`claims.rs`, `recovery.rs`). A process proves that it lives by a heartbeat; the claims of one that fell silent for
-//!   `pipeline.nodeTimeoutSeconds` are released. A request is claimed from the database only if its person's first one is unclaimed or the claimer's own.
+//! - **Row claims, not partitions** (`claims.rs`, `recovery.rs`). A process proves that it lives by a heartbeat; the claims of one whose heartbeat has not
+//!   changed for `pipeline.nodeTimeoutSeconds` are released (`signs.rs`). A request is claimed from the database only if its person's first one is unclaimed or the claimer's own.
 //!   So a person's first request is in a living process's hand, or free for any that has room.
 //! - **A subject that was written is remembered** (`memory.rs`). That is safe since effects are written only if the subject's `version` is still the remembered one.
 //! - **No transaction across a plugin call or a network call.** Read, release, call, write. The one exception reads: a plugin's question about history is
@@ -69,6 +69,7 @@ pub mod runs;
 pub mod segments;
 pub mod services;
 mod shadow;
+mod signs;
 mod store;
 pub mod tasks;
 mod waiting;

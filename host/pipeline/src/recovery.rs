@@ -16,11 +16,14 @@ use uuid::Uuid;
 
 use super::claims::{self, ClaimedTimer};
 use super::devices::Device;
+use super::signs::Signs;
 use super::work::{Claim, DueTimer, Source, Work};
 use super::{Inner, Pipeline, Size};
 
 /// How often a process says that it lives.
 const HEARTBEAT: Duration = Duration::from_secs(2);
+/// For so long a process is waited for of which only an old sign of life is known: it would have given some more.
+const PATIENCE: Duration = Duration::from_secs(6);
 /// Requests and timers that are claimed at once, at the most.
 const CLAIM: i64 = 500;
 /// Occasions that are in memory at once, at the most: a run over all subjects leaves room for what arrives.
@@ -33,6 +36,8 @@ const MORE_OCCASIONS: Duration = Duration::from_millis(25);
 pub struct Recovery {
     pipeline: Pipeline,
     beat_at: Timestamp,
+    /// Signs of life of other processes.
+    signs: Signs,
     /// When claims of processes that are not there were given up last.
     released_at: Timestamp,
     /// Whether that is to be done.
@@ -52,13 +57,24 @@ impl Recovery {
         let now = inner.clock.now();
         let mut tx = inner.db.write().await?;
         claims::beat(&mut tx, inner.node(), now).await?;
-        if tx.dialect() == Dialect::Sqlite {
-            claims::leave_all_but(&mut tx, inner.node()).await?;
-        }
+        let timeout = Duration::from_secs(inner.config.node_timeout_seconds);
+        let mut signs = match tx.dialect() {
+            Dialect::Sqlite => {
+                claims::leave_all_but(&mut tx, inner.node()).await?;
+                // Nobody else can give any.
+                Signs::new(timeout, Duration::ZERO)
+            }
+            Dialect::Postgres => Signs::new(timeout, PATIENCE),
+        };
+        signs.note(
+            &claims::others(&mut tx, inner.node()).await?,
+            Instant::now(),
+        );
         tx.commit().await?;
         Ok(Self {
             pipeline,
             beat_at: now,
+            signs,
             released_at: now,
             must_release: false,
             suspects: HashSet::new(),
@@ -146,9 +162,10 @@ impl Recovery {
         let inner = self.pipeline.inner();
         let mut tx = inner.db.write().await?;
         claims::beat(&mut tx, inner.node(), now).await?;
-        let timeout = Duration::from_secs(inner.config.node_timeout_seconds);
-        let alive = now.minus(timeout)..=now.plus(timeout);
-        let buried = claims::bury(&mut tx, alive).await?;
+        let seen_at = Instant::now();
+        self.signs
+            .note(&claims::others(&mut tx, inner.node()).await?, seen_at);
+        let buried = claims::bury(&mut tx, &self.signs.silent(seen_at, now)).await?;
         tx.silently();
         tx.commit().await?;
         if buried > 0 {
@@ -159,6 +176,7 @@ impl Recovery {
         }
         *inner.silent_since.lock() = Some(Instant::now());
         self.beat_at = now;
+        let timeout = Duration::from_secs(inner.config.node_timeout_seconds);
         // Once in a while in any case: one that was given up for dead may have claimed more before it ended.
         self.must_release |= buried > 0 || due::is_over(timeout, self.released_at, now);
         Ok(())
@@ -393,7 +411,7 @@ async fn events(
 /// Gives timers that a clock of the future set the rest of their delays.
 async fn put_timers_right(inner: &Inner, now: Timestamp) -> nudge_db::Result<()> {
     let mut tx = inner.db.write().await?;
-    let timers = claims::put_timers_right(&mut tx, now).await?;
+    let timers = claims::put_timers_right(&mut tx, inner.node(), now).await?;
     tx.commit().await?;
     if timers > 0 {
         tracing::warn!(timers, "the clock was set back");

@@ -32,12 +32,12 @@ const OTLP_HEADERS: [&str; 2] = [
 pub const PREFIX: &str = "NUDGE_";
 
 macro_rules! sections {
-    ($($(#[doc = $doc:literal])* $name:ident { $($field:ident: $type:ty,)* })*) => {$(
+    ($($(#[doc = $doc:literal])* $name:ident { $($(#[$attribute:meta])* $field:ident: $type:ty,)* })*) => {$(
         $(#[doc = $doc])*
         #[derive(Clone, Debug, Deserialize)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
         #[expect(missing_docs, reason = "every key is documented in config.default.toml")]
-        pub struct $name { $(pub $field: $type,)* }
+        pub struct $name { $($(#[$attribute])* pub $field: $type,)* }
     )*};
 }
 
@@ -95,9 +95,11 @@ sections! {
         delivery_wait_ms: u64,
         node_timeout_seconds: u64,
     }
-    /// Limits of plugins.
+    /// Limits of plugins, and files in the place of the built-in ones: those that `--plugin` names go before those of `files`.
     Plugins {
         files: Vec<PathBuf>,
+        #[serde(skip)]
+        flags: Vec<PathBuf>,
         memory_bytes: usize,
         deadline_ms: u64,
         validation_deadline_ms: u64,

@@ -68,7 +68,7 @@ impl Polls {
         }
     }
 
-    /// Wakes everybody's polls: whether their app is still there, and what it offers, has changed.
+    /// Wakes everybody's polls: whether their app and its keys are still there, or what it offers, has changed.
     pub fn wake_all(&self) {
         for waiting in self.waiting.lock().values() {
             waiting.notify.notify_waiters();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -46,8 +46,8 @@ impl Secrets {
     }
 
     /// Whether keys are configured or in the data directory, so that none will be made.
-    pub fn are_there(config: &config::Secrets, data_dir: &Path) -> bool {
-        !config.master_key.is_empty() || data_dir.join(KEY_FILE).exists()
+    pub fn are_there(config: &config::Secrets, data_dir: &Path) -> io::Result<bool> {
+        Ok(!config.master_key.is_empty() || is_there(&data_dir.join(KEY_FILE))?)
     }
 
     /// Where the keys of a data directory are, unless they are configured.
@@ -63,7 +63,7 @@ impl Secrets {
             return Ok(Self::new(newest, Vec::new()));
         }
         let path = data_dir.join(KEY_FILE);
-        if path.exists() {
+        if is_there(&path)? {
             return read_file(&path).with_context(|| path.display().to_string());
         }
         let secrets = Self::new(random(), Vec::new());
@@ -136,6 +136,20 @@ impl Secrets {
     }
 }
 
+/// Whether there is a file. Where that can't be seen, the error names the file and says what to do.
+pub fn is_there(path: &Path) -> io::Result<bool> {
+    path.try_exists().map_err(|error| {
+        let kind = error.kind();
+        let what = match kind {
+            io::ErrorKind::PermissionDenied => {
+                "Permission denied; run this as the user that the server runs as".to_owned()
+            }
+            _ => error.to_string(),
+        };
+        io::Error::new(kind, format!("{}: {what}", path.display()))
+    })
+}
+
 fn decode(text: &str) -> anyhow::Result<[u8; 32]> {
     // What a decoder says of a text has parts of it.
     let bytes = STANDARD.decode(text).unwrap_or_default();
@@ -158,7 +172,7 @@ fn read_file(path: &Path) -> anyhow::Result<Secrets> {
 
 /// Writes the file under another name first, so that there is no moment without a whole one. Readable by its
 /// owner only. One that is there already is replaced if the caller means to.
-fn write_file(path: &Path, secrets: &Secrets, replace: bool) -> std::io::Result<()> {
+fn write_file(path: &Path, secrets: &Secrets, replace: bool) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     for key in secrets.keys() {
@@ -257,6 +271,23 @@ mod tests {
             rotated.sign("test", &[b"message"]),
             new.sign("test", &[b"message"])
         );
+    }
+
+    #[test]
+    fn what_can_not_be_seen_is_not_said_to_be_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let none = config::Secrets {
+            master_key: config::Hidden(String::new()),
+            previous_keys: config::Hidden(Vec::new()),
+        };
+        assert!(!Secrets::are_there(&none, folder.path()).unwrap());
+        // A folder that is a file can't be looked into, whoever asks.
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let unseen = Secrets::are_there(&none, &file).unwrap_err();
+        let place = file.join(KEY_FILE).display().to_string();
+        assert!(unseen.to_string().starts_with(&place), "{unseen}");
+        assert!(Secrets::open("", &file).is_err());
     }
 
     #[test]

@@ -170,6 +170,12 @@ impl Deciders {
         self.built_in.get(&kind)
     }
 
+    /// Whether a plugin of this name has an active version.
+    pub fn decides(&self, name: &str) -> bool {
+        let named = self.named.get(name);
+        named.is_some_and(|active| !active.plugin.is_withdrawn())
+    }
+
     /// The plugin of a name, whatever its kind.
     pub fn named(&self, name: &str) -> Option<&Arc<Active>> {
         self.named.get(name)

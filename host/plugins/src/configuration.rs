@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use nudge_platform::field_error::FieldError;
-use nudge_wasm::{Kind, Plugin, Problem, Reads};
+use nudge_wasm::{Failed, Kind, Plugin, Problem, Reads};
 use uuid::Uuid;
 
 use super::active::{Active, Deciders, ShadowCandidate};
@@ -13,6 +13,11 @@ use super::{CheckFailed, Plugins};
 
 /// Mistakes that are told where a configuration is kept that is refused.
 const MOST_TOLD: usize = 3;
+
+/// The code of an error about a configuration over which `check-config` broke down.
+pub const CHECK_FAILED: &str = "check_config_failed";
+/// What is said where a plugin refuses a configuration and gives no problem.
+pub const NO_REASON: &str = "the plugin refuses the configuration and says no reason";
 
 /// A configuration and the plugin that it is for.
 #[derive(Clone, Debug)]
@@ -70,6 +75,20 @@ pub enum Refused {
 }
 
 impl Refused {
+    /// The same, where the plugin broke down as what is wrong at a place: asking once more would change nothing.
+    #[must_use]
+    pub fn told_at(self, place: &str) -> Self {
+        match self {
+            Self::Check(CheckFailed::Failed(failed))
+                if !failed.is_the_hosts() && !failed.was_starved() =>
+            {
+                let detail = check_failed(&failed);
+                Self::Invalid(vec![FieldError::new(place, CHECK_FAILED, detail)])
+            }
+            other => other,
+        }
+    }
+
     /// What is wrong, in a sentence; none: that is not known now, or nothing that the plugin says.
     fn sentence(&self) -> Option<String> {
         match self {
@@ -230,7 +249,10 @@ impl Configuration<'_> {
             let name = &decider.plugin.description().name;
             return Err(self.refused("unknown_plugin", inactive(name)));
         }
-        self.accept_by(plugins, decider, None).await.map(drop)
+        let accepted = self.accept_by(plugins, decider, None).await;
+        accepted
+            .map(drop)
+            .map_err(|refused| refused.told_at(self.place))
     }
 
     /// What is wrong with the plugin that is named.
@@ -260,9 +282,17 @@ impl Configuration<'_> {
         Err(self.refused(code, detail))
     }
 
-    /// What a plugin says is wrong, with pointers that begin where the configuration does.
+    /// What a plugin says is wrong, with pointers that begin where the configuration does. There is always something: a plugin
+    /// that refuses and gives no problem refuses all the same.
     pub fn problems(&self, problems: Vec<Problem>) -> Vec<FieldError> {
-        let place = |problem: &Problem| format!("{}{}", self.place, problem.pointer);
+        if problems.is_empty() {
+            return vec![FieldError::new(self.place, "refused", NO_REASON)];
+        }
+        let place = |problem: &Problem| match &*problem.pointer {
+            below if below.starts_with('/') => format!("{}{below}", self.place),
+            // The whole, or no pointer.
+            _ => self.place.to_owned(),
+        };
         problems
             .into_iter()
             .map(|problem| FieldError::new(place(&problem), &problem.code, problem.message))
@@ -326,4 +356,46 @@ impl Accepted {
 /// What is said where nothing of a plugin is active.
 fn inactive(name: &str) -> String {
     format!("no plugin `{name}` is active in this app; upload it and activate a version first")
+}
+
+/// What is said where `check-config` broke down.
+pub fn check_failed(failed: &Failed) -> String {
+    format!(
+        "`check-config` failed on this configuration: {}",
+        failed.detail()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_plugin_refuses_has_a_place_and_a_reason() {
+        let configuration = Configuration {
+            kind: Kind::Trigger,
+            asked: PluginRef::Slot,
+            text: String::new(),
+            place: "/trigger/config",
+            name_place: "/trigger/plugin",
+        };
+        let told = configuration.problems(Vec::new());
+        assert_eq!(
+            told,
+            [FieldError::new("/trigger/config", "refused", NO_REASON)]
+        );
+        for (pointer, place) in [
+            ("", "/trigger/config"),
+            ("/a/b", "/trigger/config/a/b"),
+            ("not a pointer", "/trigger/config"),
+        ] {
+            let problem = Problem {
+                code: "wrong".to_owned(),
+                pointer: pointer.to_owned(),
+                message: "Change it.".to_owned(),
+            };
+            let told = configuration.problems(vec![problem]);
+            assert_eq!(told, [FieldError::new(place, "wrong", "Change it.")]);
+        }
+    }
 }

@@ -205,14 +205,8 @@ fn load_built_in(engine: &Engine, config: &Config) -> anyhow::Result<HashMap<Kin
             .with_unlimited_timers();
         built_in.insert(plugin.kind(), plugin);
     }
-    for path in &config.plugins.files {
-        let name = path.display();
-        let bytes = std::fs::read(path).with_context(|| format!("the plugin {name}"))?;
-        let plugin = engine
-            .load(&bytes)
-            .with_context(|| format!("the plugin {name}"))?;
-        built_in.insert(plugin.kind(), plugin);
-    }
+    built_in.extend(load_files(engine, &config.plugins.files)?);
+    built_in.extend(load_files(engine, &config.plugins.flags)?);
     let built_in = built_in.into_iter().map(|(kind, plugin)| {
         let active = Active {
             origin: Origin::BuiltIn,
@@ -224,6 +218,25 @@ fn load_built_in(engine: &Engine, config: &Config) -> anyhow::Result<HashMap<Kin
         (kind, Arc::new(active))
     });
     Ok(built_in.collect())
+}
+
+/// The plugins of some files, of each kind one at the most.
+fn load_files(engine: &Engine, files: &[PathBuf]) -> anyhow::Result<HashMap<Kind, Plugin>> {
+    let mut loaded: HashMap<Kind, (&PathBuf, Plugin)> = HashMap::new();
+    for path in files {
+        let name = path.display();
+        let bytes = std::fs::read(path).with_context(|| format!("the plugin {name}"))?;
+        let plugin = engine
+            .load(&bytes)
+            .with_context(|| format!("the plugin {name}"))?;
+        let kind = plugin.kind();
+        if let Some((other, _)) = loaded.insert(kind, (path, plugin)) {
+            let other = other.display();
+            anyhow::bail!("{other} and {name} are both {kind} plugins; name one");
+        }
+    }
+    let plugins = loaded.into_iter().map(|(kind, (_, plugin))| (kind, plugin));
+    Ok(plugins.collect())
 }
 
 /// Why there is no engine: mostly that the folder of compiled plugins can't be used.

@@ -1,13 +1,16 @@
 //! Loads plugins on threads of their own, each once in a process, and holds back what compiles.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Once, Weak};
 use std::time::Duration;
 
-use nudge_db::Db;
+use nudge_db::{Db, Timestamp};
+use nudge_platform::clock::Clock;
+use nudge_platform::due::Trouble;
 use nudge_wasm::{Engine, LoadError, Plugin};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use uuid::Uuid;
 
 use super::catalogue::SERVER;
 use super::store;
@@ -22,8 +25,14 @@ const COMPILATIONS: usize = 2;
 const THREADS: usize = INSPECTIONS + COMPILATIONS + 2;
 /// Uploads whose bytes are in memory at a time.
 const UPLOADS: usize = 4;
+/// How many of them may be one owner's, so that its slow ones leave room for others'.
+const UPLOADS_OF_ONE: usize = UPLOADS / 2;
 /// How long an upload waits for its turn.
 const TURN: Duration = Duration::from_secs(30);
+/// How often uploads to other processes are looked for.
+const LOOK: Duration = Duration::from_secs(2);
+/// How much earlier than the last look an upload may say that it was: its transaction ended later, or clocks differ.
+const LOOK_BACK: Duration = Duration::from_mins(1);
 
 /// A plugin in use somewhere in the process; locked while it is loaded.
 type Place = Arc<tokio::sync::Mutex<Weak<Plugin>>>;
@@ -37,6 +46,15 @@ pub struct Loaders {
     compilations: Arc<Semaphore>,
     inspections: Arc<Semaphore>,
     uploads: Arc<Semaphore>,
+    /// The uploads of each owner that has some.
+    uploads_of: Arc<Mutex<HashMap<Uuid, Weak<Semaphore>>>>,
+}
+
+/// A place in memory for an upload; given back when it is dropped.
+#[derive(Debug)]
+pub struct UploadTurn {
+    _of_owner: OwnedSemaphorePermit,
+    _of_all: OwnedSemaphorePermit,
 }
 
 /// Why a stored version can't be run here.
@@ -72,6 +90,7 @@ impl Loaders {
             compilations: Arc::new(Semaphore::new(COMPILATIONS)),
             inspections: Arc::new(Semaphore::new(INSPECTIONS)),
             uploads: Arc::new(Semaphore::new(UPLOADS)),
+            uploads_of: Arc::default(),
         })
     }
 
@@ -121,23 +140,72 @@ impl Loaders {
     }
 
     /// Compiles what is in force and not compiled here yet, as after an upgrade, so that the first request of an
-    /// app need not wait for it.
+    /// app need not wait for it; then what a roll-back would bring back.
     pub async fn warm_up(&self, db: &Db) -> nudge_db::Result<()> {
         let mut tx = db.read().await?;
-        let digests = store::in_force(&mut tx).await?;
+        let digests = store::in_force_or_before(&mut tx).await?;
         drop(tx);
         for digest in digests {
-            if self.engine.is_compiled(&digest) {
-                continue;
-            }
-            match self.load(db, &digest).await {
-                Ok(_) => {}
-                Err(Unloadable::Storage(error)) => return Err(error),
-                // The app that has it says so when it is read.
-                Err(error) => tracing::debug!(component = digest, error = %error, "not compiled"),
-            }
+            self.compile(db, &digest).await?;
         }
         Ok(())
+    }
+
+    /// Compiles what other processes take in, from `began` on, one after the other: it may be activated at any moment, for
+    /// which no request is to wait. Where no other process writes to the database there is nothing to look for.
+    pub async fn follow(&self, db: &Db, clock: &Clock, began: Timestamp) {
+        if db.commits().is_some() {
+            return;
+        }
+        let mut trouble = Trouble::new("compiling plugins that other processes took in");
+        let mut looked = began;
+        let mut tried = HashSet::new();
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let now = clock.now();
+            let since = looked.minus(LOOK_BACK);
+            let followed = self.compile_uploaded(db, since, &mut tried).await;
+            if trouble.note(followed).is_some() {
+                looked = now;
+            }
+        }
+    }
+
+    /// `tried` are components that need no further try.
+    async fn compile_uploaded(
+        &self,
+        db: &Db,
+        since: Timestamp,
+        tried: &mut HashSet<String>,
+    ) -> nudge_db::Result<()> {
+        let mut tx = db.read().await?;
+        let digests = store::uploaded_since(&mut tx, since).await?;
+        drop(tx);
+        tried.retain(|digest| digests.contains(digest));
+        for digest in digests {
+            if tried.contains(&digest) {
+                continue;
+            }
+            self.compile(db, &digest).await?;
+            tried.insert(digest);
+        }
+        Ok(())
+    }
+
+    /// Compiles a component for later, unless it is compiled; only the database makes it fail.
+    async fn compile(&self, db: &Db, digest: &str) -> nudge_db::Result<()> {
+        if self.engine.is_compiled(digest) {
+            return Ok(());
+        }
+        match self.load(db, digest).await {
+            Ok(_) => Ok(()),
+            Err(Unloadable::Storage(error)) => Err(error),
+            Err(error) => {
+                // The app that has it says so when it is read.
+                tracing::debug!(component = digest, error = %error, "not compiled");
+                Ok(())
+            }
+        }
     }
 
     fn place(&self, digest: &str) -> Place {
@@ -158,9 +226,30 @@ impl Loaders {
         self.engine.limits().component_bytes
     }
 
-    /// A place in memory for an upload; none: too many are under way.
-    pub async fn upload_turn(&self) -> Option<OwnedSemaphorePermit> {
-        turn(&self.uploads).await
+    /// A place in memory for an upload of an owner, which is a workspace, or [`SERVER`] for the operators; none: too many
+    /// are under way.
+    pub async fn upload_turn(&self, owner: Uuid) -> Option<UploadTurn> {
+        let of_owner = self.uploads_of(owner);
+        let both = async {
+            // Its own first: what waits behind the owner's others takes no place from anybody.
+            Some(UploadTurn {
+                _of_owner: of_owner.acquire_owned().await.ok()?,
+                _of_all: Arc::clone(&self.uploads).acquire_owned().await.ok()?,
+            })
+        };
+        tokio::time::timeout(TURN, both).await.ok()?
+    }
+
+    fn uploads_of(&self, owner: Uuid) -> Arc<Semaphore> {
+        let mut all = self.uploads_of.lock();
+        // Whoever waits or uploads holds its owner's.
+        all.retain(|_, uploads| uploads.strong_count() > 0);
+        let uploads = all.get(&owner).and_then(Weak::upgrade);
+        uploads.unwrap_or_else(|| {
+            let uploads = Arc::new(Semaphore::new(UPLOADS_OF_ONE));
+            all.insert(owner, Arc::downgrade(&uploads));
+            uploads
+        })
     }
 
     /// Leave to inspect an upload; none: too many are under way.

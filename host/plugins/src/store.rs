@@ -13,8 +13,8 @@ use super::catalogue::{Catalogue, Entry, SERVER, Slot};
 use super::rollout::{Candidate, Release, Rollout, Strategy};
 
 pub use versions::{
-    Version, component, count_versions, delete_version, find_version, in_force, insert_component,
-    insert_version, versions, with_digest,
+    UPLOADED, Version, component, count_versions, delete_version, find_version, in_force_or_before,
+    insert_component, insert_version, uploaded_since, versions, with_digest,
 };
 
 #[derive(sqlx::FromRow)]

@@ -28,9 +28,11 @@ use nudge_platform::clock::Clock;
 use nudge_platform::config::Config;
 use nudge_platform::schema::migrations;
 use nudge_platform::sealed;
-use nudge_platform::secrets::Secrets;
+use nudge_platform::secrets::{Secrets, is_there};
 use nudge_records::pseudonyms::Pseudonyms;
 use tempfile::NamedTempFile;
+
+use crate::opening;
 
 /// The copy that a backup is made of, in the data directory.
 const COPY: &str = "backup.db";
@@ -38,6 +40,9 @@ const COPY: &str = "backup.db";
 const BESIDE: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 /// The file that the one backup at a time locks.
 const LOCK: &str = "backup.lock";
+/// What is said of a database of a newer version.
+const NEWER: &str =
+    "a newer version of Nudge made the database's schema: use that version, or a later one";
 
 /// Writes a backup of the embedded database, which a server may be working with, to a file that is not there yet. Answers its size
 /// in bytes.
@@ -49,7 +54,7 @@ pub async fn write(
 ) -> anyhow::Result<u64> {
     let database_url = config.database_url();
     let database = embedded(&database_url)?;
-    if !database.exists() {
+    if !is_there(database)? {
         bail!("there is no database at {}", database.display());
     }
     if file.exists() {
@@ -133,9 +138,7 @@ fn pack(
 async fn open_copy(path: &Path, secrets: &Secrets) -> anyhow::Result<Db> {
     let db = Db::open(&Options::new(format!("sqlite:{}", path.display()), 1)).await?;
     match db.schema(&migrations()).await? {
-        Schema::Newer => bail!(
-            "a newer version of Nudge made the database's schema: use that version, or a later one"
-        ),
+        Schema::Newer => bail!(NEWER),
         Schema::Current => sealed::check(&db, secrets).await?,
         // Its tables are others.
         Schema::Older | Schema::Empty => {}
@@ -144,18 +147,22 @@ async fn open_copy(path: &Path, secrets: &Secrets) -> anyhow::Result<Db> {
 }
 
 /// Does the deletions of a later state of a database again on an earlier one, on which no server runs.
-pub async fn deletions(db: &Db, secrets: &Secrets, later: &str) -> anyhow::Result<Again> {
-    if nudge_db::sqlite_path(later).is_some_and(|path| !path.exists()) {
-        bail!("there is no database at {later}");
+pub async fn deletions(db: &Db, secrets: &Secrets, url: &str) -> anyhow::Result<Again> {
+    if !opening::is_there(url)? {
+        bail!("there is no database at {url}");
     }
-    let later = Db::open(&Options::new(later.to_owned(), 1))
+    let later = Db::open(&Options::new(url.to_owned(), 1))
         .await
-        .with_context(|| format!("can't open {later}"))?;
+        .with_context(|| format!("can't open {url}"))?;
     let done = async {
+        let schema = later.schema(&migrations()).await;
+        match schema.with_context(|| format!("can't read {url}"))? {
+            Schema::Empty => bail!("there is no database of Nudge at {url}"),
+            Schema::Newer => bail!("{url}: {NEWER}"),
+            Schema::Current | Schema::Older => {}
+        }
         let pseudonyms = Pseudonyms::open(db, secrets).await?;
-        let theirs = Pseudonyms::open(&later, secrets).await.context(
-            "the later state has another master key: put the key that it was changed to into `secrets.previousKeys` meanwhile",
-        )?;
+        let theirs = Pseudonyms::open(&later, secrets).await.map_err(of_later)?;
         if theirs != pseudonyms {
             bail!("the two are not states of one database");
         }
@@ -165,6 +172,16 @@ pub async fn deletions(db: &Db, secrets: &Secrets, later: &str) -> anyhow::Resul
     let done = done.await;
     later.close().await;
     done
+}
+
+/// What is said of a later state whose pseudonyms can't be had: its key is another, unless something else is wrong with it.
+fn of_later(error: anyhow::Error) -> anyhow::Error {
+    if error.is::<sealed::Closed>() {
+        return error.context(
+            "the later state has another master key: put the key that it was changed to into `secrets.previousKeys` meanwhile",
+        );
+    }
+    error.context("can't read the later state")
 }
 
 /// The file of the embedded database.

@@ -110,7 +110,7 @@ async fn prepare(
     folder: &Path,
     later: Option<&str>,
 ) -> anyhow::Result<Option<Again>> {
-    if !Secrets::are_there(&config.secrets, folder) {
+    if !Secrets::are_there(&config.secrets, folder)? {
         bail!(
             "the backup has no master key, as `secrets.masterKey` was configured where it was made: name it with \
              NUDGE_SECRETS__MASTER_KEY"

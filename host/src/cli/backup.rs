@@ -8,12 +8,12 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use nudge_platform::config::Config;
-use nudge_platform::secrets::Secrets;
 
 use super::ServerArguments;
 use crate::backup;
 use crate::backup::age::{Identity, Recipient};
 use crate::data_dir::lock;
+use crate::server::open_secrets;
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArguments {
@@ -137,9 +137,12 @@ pub(super) async fn deletions(
     // A server that runs has people in memory.
     let is_embedded = nudge_db::sqlite_path(&config.database_url()).is_some();
     let _lock = is_embedded.then(|| lock(data_dir)).transpose()?;
-    let secrets = Secrets::load(&config.secrets, data_dir)?;
     let db = super::serve::open(&config).await?;
-    let again = backup::deletions(&db, &secrets, &arguments.from).await;
+    let again = async {
+        let (_, secrets) = open_secrets(&config, &db).await?;
+        backup::deletions(&db, &secrets, &arguments.from).await
+    };
+    let again = again.await;
     db.close().await;
     say_again(again?);
     Ok(())

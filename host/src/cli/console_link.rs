@@ -7,8 +7,8 @@ use nudge_platform::clock::Clock;
 use nudge_platform::config::Config;
 
 use super::{GrantArguments, ServerArguments};
-use crate::data_dir;
 use crate::server::public_url;
+use crate::{data_dir, opening};
 
 /// Who links of the command speak for.
 const SUBJECT: &str = "nudge console-link";
@@ -31,7 +31,7 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
         );
     }
     let url = config.database_url();
-    if nudge_db::sqlite_path(&url).is_some_and(|path| !path.exists()) {
+    if !opening::is_there(&url)? {
         bail!(
             "{url} is not there; start the server once, or name its data directory with --data-dir"
         );

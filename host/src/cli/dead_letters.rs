@@ -18,7 +18,7 @@ use super::say;
 pub(super) enum Command {
     /// List dead letters, newest first.
     List(List),
-    /// Process events again, once their definition or plugin is mended.
+    /// Process events again, once their definition or plugin is mended. The status is 1 where any fails still.
     Replay(Replay),
 }
 
@@ -156,7 +156,11 @@ async fn replay(config: &Config, arguments: Replay) -> anyhow::Result<()> {
     if text(&outcome, "status") == "still_failing" {
         bail!("the event fails still");
     }
-    Ok(())
+    match outcome.get("stillFailing").and_then(Json::as_u64) {
+        None | Some(0) => Ok(()),
+        Some(1) => bail!("1 event fails still"),
+        Some(failing) => bail!("{failing} events fail still"),
+    }
 }
 
 /// What to tell of an answer about a letter: that there is none, or what it says.

@@ -159,6 +159,8 @@ async fn make(
     keep(&app)?;
     tx.commit().await?;
     services.apps.refresh(app.app_id).await?;
+    // Set once: the shop stays with the app that it has begun with.
+    let _ = services.demo_app.set(app.app_id);
     let workspace_id = app.workspace_id;
     Ok(Access {
         base_url: services.public_url.clone(),

@@ -126,7 +126,7 @@ impl GrantArguments {
 impl ServerArguments {
     /// Lays the flags over a configuration.
     fn apply(self, config: &mut Config) {
-        config.plugins.files.extend(self.plugins);
+        config.plugins.flags.extend(self.plugins);
         config.server.listen = self
             .listen
             .unwrap_or_else(|| std::mem::take(&mut config.server.listen));

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+use nudge_db::Db;
 use nudge_platform::config::Config;
 use nudge_platform::schema::migrations;
 use nudge_platform::sealed::{self, SealedBy};
@@ -9,6 +10,8 @@ use nudge_platform::secrets::Secrets;
 
 use super::ServerArguments;
 use crate::data_dir::lock;
+use crate::opening;
+use crate::server::{open_secrets, require_keys};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -56,11 +59,27 @@ async fn rotate(mut config: Config, arguments: RotateArguments) -> anyhow::Resul
     let data_dir = &config.server.data_dir;
     // A server that runs would go on sealing with the earlier key.
     let _lock = lock(data_dir)?;
+    require_database_keys(&config).await?;
     Secrets::rotate_file(data_dir, arguments.new_key.as_deref())?;
     super::say(
         "the key file has a new key; what the earlier one signed is good as long as it is there",
     );
     reseal(&config).await
+}
+
+/// Fails where no key is there and the database was used with one. Nothing is made.
+async fn require_database_keys(config: &Config) -> anyhow::Result<()> {
+    if !opening::is_there(&config.database_url())? {
+        return Ok(());
+    }
+    let db = super::serve::open(config).await?;
+    let required = async {
+        let schema = opening::schema(config, &db).await?;
+        require_keys(config, &db, schema).await
+    };
+    let required = required.await;
+    db.close().await;
+    required
 }
 
 /// What the person who changes the key does next. Servers that share a database are restarted one after the other, so
@@ -99,7 +118,7 @@ fn next_step(is_configured: bool, counts: &SealedBy) -> &'static str {
 
 async fn status(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
     arguments.apply(&mut config);
-    if !Secrets::are_there(&config.secrets, &config.server.data_dir) {
+    if !Secrets::are_there(&config.secrets, &config.server.data_dir)? {
         bail!(
             "there is no master key: `secrets.masterKey` is empty, and {} has none",
             config.server.data_dir.display()
@@ -151,21 +170,24 @@ async fn forget(mut config: Config, arguments: ServerArguments) -> anyhow::Resul
 }
 
 async fn reseal(config: &Config) -> anyhow::Result<()> {
-    let secrets = Secrets::load(&config.secrets, &config.server.data_dir)?;
     let db = super::serve::open(config).await?;
-    db.migrate(&migrations())
-        .await
-        .context("can't bring the database's schema up to date")?;
-    let sealed = sealed::reseal(&db, &secrets, |table, rows| {
-        super::say(format_args!("{table}: {rows} sealed anew"));
-    })
-    .await;
+    let sealed = reseal_all(config, &db).await;
     db.close().await;
     super::say(format_args!(
         "{} values are sealed with the newest key",
         sealed?
     ));
     Ok(())
+}
+
+/// Seals everything anew with the newest of the database's keys; answers how many values.
+async fn reseal_all(config: &Config, db: &Db) -> anyhow::Result<u64> {
+    let (_, secrets) = open_secrets(config, db).await?;
+    db.migrate(&migrations())
+        .await
+        .context("can't bring the database's schema up to date")?;
+    let tell = |table: &str, rows| super::say(format_args!("{table}: {rows} sealed anew"));
+    sealed::reseal(db, &secrets, tell).await
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(super) fn run(config: Config, arguments: Arguments) -> anyhow::Result<()> {
         );
     }
     let data_dir = arguments.data_dir.unwrap_or(config.server.data_dir);
-    if !Secrets::are_there(&config.secrets, &data_dir) {
+    if !Secrets::are_there(&config.secrets, &data_dir)? {
         anyhow::bail!(
             "{} has no master.key; start the server once, or name its directory with --data-dir",
             data_dir.display()

@@ -12,6 +12,7 @@ const host = {
   locale: document.documentElement.lang || "en",
   container: undefined,
   newId: () => crypto.randomUUID(),
+  now: Date.now,
   onOffer: () => window.onOffer !== false,
   acknowledge: (instruction, status, actionId) => note("ack", instruction.instructionId, status, actionId),
   start: (surveyId, from) => {

@@ -10,6 +10,8 @@ on_both_backends!(
     results_are_in_all_by_variant_by_button_and_by_day,
     recipients_are_whoever_was_to_get_it,
     results_of_push_campaigns_have_the_same_form,
+    a_push_message_is_opened_since_it_was_opened,
+    nothing_is_shown_before_it_is_there,
 );
 
 pub(super) async fn results(app: &TestApp, campaign: &str, query: &str) -> Value {
@@ -158,14 +160,53 @@ async fn results_of_push_campaigns_have_the_same_form(app: &mut TestApp) {
         ("delivered", 1),
         ("clicked", 1),
         ("failed", 0),
+        ("suppressed", 1),
     ] {
         assert_eq!(report["totals"][name], count, "{name}");
     }
     assert_eq!(report["perVariant"][0]["recipients"], 2);
+    assert_eq!(report["perVariant"][0]["suppressed"], 1);
     assert_eq!(report["series"].as_array().unwrap().len(), 1);
     let mut found = states(&recipients(app, &campaign, "").await);
     found.sort();
     assert_eq!(found, ["clicked", "suppressed"]);
     let held = recipients(app, &campaign, "?state=suppressed").await;
     assert_eq!(held["items"][0]["suppressedBy"], "no_active_device");
+}
+
+async fn a_push_message_is_opened_since_it_was_opened(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    let campaign = app.campaign(&json!({})).await;
+    let ada = app.session("ada").await;
+    app.push_token(&ada, "phone", &providers.fcm.token(0)).await;
+    let event = app.event(&ada, "purchase", &json!({}));
+    app.ingest(&ada, &[event]).await.ok();
+    let sent = app.delivered_to(&ada, "delivered", 1).await.remove(0);
+    app.advance(3_600);
+    let ada = app.session("ada").await;
+    for kind in ["opened", "displayed"] {
+        app.receipt(&ada, &text(&sent, "deliveryId"), kind).await;
+        let delivery = app.delivery(&text(&sent, "deliveryId")).await;
+        let transitions = delivery["transitions"].as_array().unwrap().iter();
+        let mut opened = transitions.filter(|one| one["status"] == "opened");
+        let page = recipients(app, &campaign, "").await;
+        assert_eq!(states(&page), ["displayed"]);
+        assert_eq!(page["items"][0]["at"], opened.next().unwrap()["at"]);
+        app.advance(60);
+    }
+}
+
+async fn nothing_is_shown_before_it_is_there(app: &mut TestApp) {
+    let campaign = message(app, json!({})).await;
+    let ada = app.session("ada").await;
+    let shown = buys(app, &ada, json!({})).await.take();
+    let id = text(&shown[0], "instructionId");
+    let made = recipients(app, &campaign, "").await["items"][0]["at"].take();
+    app.advance(60);
+    let ack = json!({"instructionId": id, "status": "displayed", "at": "2020-01-01T00:00:00Z"});
+    acknowledge(app, &ada, ack).await;
+    let page = recipients(app, &campaign, "").await;
+    assert_eq!(states(&page), ["displayed"]);
+    assert_eq!(page["items"][0]["at"], made);
 }

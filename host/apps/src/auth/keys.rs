@@ -70,6 +70,8 @@ pub struct PushSender {
 pub struct Sdk {
     /// The app.
     pub app: Arc<App>,
+    /// The write key.
+    pub key: Arc<Key>,
 }
 
 extractors!(AppKey, PropertyWriter, PushSender, Sdk);
@@ -197,7 +199,8 @@ impl Sdk {
     pub(super) async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
         let key = AppKey::of(parts, services).await?;
         key.require_kind(services, Kind::Write)?;
-        Ok(Self { app: key.app })
+        let AppKey { app, key, .. } = key;
+        Ok(Self { app, key })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::request::Parts;
+use nudge_db::Timestamp;
 use nudge_http::code::Code;
 use nudge_http::error::ApiError;
 use nudge_http::request_context::Notes;
@@ -11,6 +12,7 @@ use nudge_platform::rate_limits::Policy;
 use super::keys::Sdk;
 use super::{charge, failed, unauthorized};
 use crate::App;
+use crate::key::Key;
 use crate::services::{Services, Shared};
 use crate::subject_token::{self, SubjectToken};
 
@@ -26,6 +28,8 @@ const BAD_TOKEN: &str = "the key is good, but the subject token in `X-Service-Su
 pub struct SdkSubject {
     /// The app.
     pub app: Arc<App>,
+    /// The write key.
+    pub key: Arc<Key>,
     /// Whose token it is.
     pub token: SubjectToken,
 }
@@ -34,10 +38,23 @@ extractors!(SdkSubject);
 
 impl SdkSubject {
     async fn of(parts: &mut Parts, services: &Shared) -> Result<Self, ApiError> {
-        let Sdk { app } = Sdk::of(parts, services).await?;
+        let Sdk { app, key } = Sdk::of(parts, services).await?;
         let token = subject_token(parts, services, &app)?
             .ok_or_else(|| ApiError::new(Code::SubjectTokenRequired))?;
-        Ok(Self { app, token })
+        Ok(Self { app, key, token })
+    }
+
+    /// When the key or the token expires.
+    pub fn ends_at(&self) -> Timestamp {
+        let of_token = self.token.expires_at;
+        let of_key = self.key.expires_at.unwrap_or(of_token);
+        of_key.min(of_token)
+    }
+
+    /// Whether the key still works, by what the app has now.
+    pub fn has_live_key(&self, app: &App, now: Timestamp) -> bool {
+        let mut keys = app.keys.values();
+        keys.any(|key| key.id == self.key.id && key.is_live(now))
     }
 }
 

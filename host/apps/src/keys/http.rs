@@ -179,5 +179,6 @@ pub async fn revoke_key(
     audit::record(&mut tx, &entry, now).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
+    services.polls.wake_all();
     Ok(StatusCode::NO_CONTENT)
 }

@@ -8,6 +8,7 @@ use nudge_http::{ApiError, Code, Component, Data, Json, Params};
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::active::Origin;
 use nudge_plugin_runtime::upload_errors;
+use uuid::Uuid;
 
 use super::changes::{self, Change, Error, Owner};
 use super::lists;
@@ -64,13 +65,14 @@ pub(super) fn owner(scope: &Scope) -> Owner {
     }
 }
 
-/// Takes an upload in its turn.
+/// Takes an upload in its turn, of which each workspace has its own.
 pub(super) async fn upload(
     services: &Services,
     owner: &Owner,
+    workspace_id: Uuid,
     component: Component,
 ) -> Result<(StatusCode, Data<VersionView>), ApiError> {
-    let turn = services.plugins.loaders.upload_turn().await;
+    let turn = services.plugins.loaders.upload_turn(workspace_id).await;
     if turn.is_none() {
         return Err(ApiError::unavailable(anyhow::anyhow!("too many uploads")));
     }
@@ -116,7 +118,7 @@ pub async fn upload_plugin(
     State(services): State<Shared>,
     component: Component,
 ) -> Result<(StatusCode, Data<VersionView>), ApiError> {
-    upload(&services, &owner(&scope), component).await
+    upload(&services, &owner(&scope), scope.app.workspace_id, component).await
 }
 
 /// Shows a plugin with its versions.

@@ -9,6 +9,7 @@ use nudge_campaigns::{definitions, in_app, push, store as campaigns, surveys, va
 use nudge_db::Tx;
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::catalogue::{Catalogue, PluginRef};
+use nudge_plugin_runtime::configuration::{CHECK_FAILED, check_failed};
 use nudge_plugin_runtime::{Configuration, Plugins, Refused};
 use nudge_wasm::{Kind, Plugin};
 use uuid::Uuid;
@@ -128,8 +129,7 @@ pub(super) async fn refusals(
                 errors.extend(found);
             }
             Err(nudge_plugin_runtime::CheckFailed::Failed(failed)) if !failed.is_the_hosts() => {
-                let detail = format!("`check-config` failed on this configuration: {failed}");
-                errors.push(FieldError::new(place, "check_config_failed", detail));
+                errors.push(FieldError::new(place, CHECK_FAILED, check_failed(&failed)));
             }
             Err(error) => return Err(error.into()),
         }

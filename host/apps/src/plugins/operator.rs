@@ -45,7 +45,7 @@ pub async fn upload_server_plugin(
     State(services): State<Shared>,
     component: Component,
 ) -> Result<(StatusCode, Data<VersionView>), ApiError> {
-    upload(&services, &owner(operator), component).await
+    upload(&services, &owner(operator), SERVER, component).await
 }
 
 /// Shows a plugin with its versions.

@@ -2,6 +2,8 @@
 
 pub mod store;
 
+use std::collections::BTreeSet;
+
 use nudge_db::{Timestamp, Tx};
 use nudge_http::{ApiError, Code};
 use nudge_platform::field_error::FieldError;
@@ -145,6 +147,12 @@ pub enum Error {
 }
 
 impl Content {
+    /// The plugin that it names, if any.
+    pub fn named_plugins(&self) -> BTreeSet<&str> {
+        let validator = self.validator.iter();
+        validator.map(|named| named.plugin.as_str()).collect()
+    }
+
     /// The configuration that the validation plugin gets: of the slot's plugin what events must look like, of
     /// one that is named what stands beside its name.
     pub fn configuration(&self) -> Configuration<'_> {
@@ -256,11 +264,8 @@ async fn require_plugin(
     if definition.status == Status::Archived {
         return Ok(());
     }
-    let validator = definition.content.validator.iter();
-    let named = validator.map(|validator| validator.plugin.as_str());
-    Ok(plugins
-        .require(tx, definition.app_id, named.collect())
-        .await?)
+    let named = definition.content.named_plugins();
+    Ok(plugins.require(tx, definition.app_id, named).await?)
 }
 
 impl From<Error> for ApiError {

@@ -18,7 +18,7 @@ use crate::push::content::{
 use crate::push::template::UnknownForm;
 use crate::push::tokens::Tokens;
 use crate::surveys::localization::Localization;
-use crate::trigger::{BY_THE_CALENDAR, Terms};
+use crate::trigger::{self, BY_THE_CALENDAR, Terms};
 use crate::{links, theme, variants};
 
 /// Buttons of a message (contract 20).
@@ -102,7 +102,11 @@ pub struct Content {
     #[serde(default)]
     pub variants: Vec<Variant>,
     /// What triggers it, as the trigger plugin reads it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "trigger::read",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub trigger: Option<Value>,
     /// Whom it is for, as the trigger plugin reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,7 @@ use crate::lifecycle::{Content as _, Error};
 use crate::push::options::Options;
 use crate::push::template::{Text, UnknownForm};
 use crate::push::tokens::Tokens;
-use crate::trigger::{BY_THE_CALENDAR, Terms};
+use crate::trigger::{self, BY_THE_CALENDAR, Terms};
 use crate::{links, variants};
 
 /// The longest name, title and body, in characters. What is sent has a limit of its own.
@@ -82,7 +82,11 @@ pub struct Content {
     #[serde(default)]
     pub variants: Vec<Variant>,
     /// What triggers it, as the trigger plugin reads it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "trigger::read",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub trigger: Option<Value>,
     /// Whom it is for, as the trigger plugin reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -34,7 +34,7 @@ pub struct Campaign {
 }
 
 /// Notes when a campaign runs next, in the transaction that saves it. A run that has begun goes on; one that was
-/// missed while the campaign did not run is not made up for.
+/// missed while the campaign did not run is not made up for. One whose only run has been is looked at, which completes it.
 pub async fn plan(tx: &mut Tx, campaign: &Campaign, now: Timestamp) -> Result<()> {
     let known = store::lock(tx, campaign.app_id, campaign.id).await?;
     let last = known.as_ref().and_then(|known| known.last_at);
@@ -49,7 +49,13 @@ pub async fn plan(tx: &mut Tx, campaign: &Campaign, now: Timestamp) -> Result<()
         (None, None) => Ok(()),
         (None, Some(plan)) => store::insert(tx, campaign, plan, next).await,
         (Some(_), None) => store::update(tx, campaign, None, None, now).await,
-        (Some(_), Some(plan)) => store::update(tx, campaign, Some(plan), next, now).await,
+        (Some(_), Some(plan)) => {
+            store::update(tx, campaign, Some(plan), next, now).await?;
+            if planned.is_some_and(Plan::is_once) && next.is_none() && last.is_some() {
+                store::look(tx, campaign, now).await?;
+            }
+            Ok(())
+        }
     }
 }
 

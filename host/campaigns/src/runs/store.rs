@@ -135,6 +135,17 @@ pub async fn update(
     Ok(())
 }
 
+/// Has a campaign's runs looked at, whether or not one goes on.
+pub async fn look(tx: &mut Tx, campaign: &Campaign, now: Timestamp) -> Result<()> {
+    tx.sql("UPDATE campaign_runs SET look_at = $3 WHERE app_id = $1 AND campaign_id = $2")
+        .bind(campaign.app_id)
+        .bind(campaign.id)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(())
+}
+
 /// Takes a campaign's next run away; one that goes on is looked at soon.
 pub async fn stop(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid, now: Timestamp) -> Result<()> {
     tx.sql(

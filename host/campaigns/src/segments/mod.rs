@@ -221,7 +221,8 @@ pub async fn check(
     let conditions = expanded(&with_it, Some(id), &content.audience)?;
     configuration(&conditions)
         .accept_built_in(plugins, deciders, None)
-        .await?;
+        .await
+        .map_err(told)?;
     users(&with_it, id)
 }
 
@@ -248,7 +249,8 @@ pub async fn conditions(
     let conditions = expanded(audiences, None, audience)?;
     Ok(configuration(&conditions)
         .accept_built_in(plugins, deciders, None)
-        .await?)
+        .await
+        .map_err(told)?)
 }
 
 fn expanded(audiences: &Audiences, of: Option<Uuid>, audience: &Value) -> Result<Value, Error> {
@@ -259,6 +261,11 @@ fn expanded(audiences: &Audiences, of: Option<Uuid>, audience: &Value) -> Result
             Error::Invalid(errors)
         }
     })
+}
+
+/// Why conditions are refused.
+fn told(refused: Refused) -> Refused {
+    refused.told_at("/audience")
 }
 
 /// The configuration by which the trigger plugin says who meets conditions: a campaign that every occasion fires.

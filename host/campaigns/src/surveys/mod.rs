@@ -21,7 +21,7 @@ use crate::runs::Manner;
 use crate::segments::Audiences;
 use crate::store;
 use crate::theme;
-use crate::trigger::{BY_THE_CALENDAR, Terms};
+use crate::trigger::{self, BY_THE_CALENDAR, Terms};
 use flow::Flow;
 use localization::Localization;
 use nudge_platform::field_error::FieldError;
@@ -74,7 +74,11 @@ pub struct Content {
     #[serde(default)]
     pub priority: i32,
     /// What triggers it, as the trigger plugin reads it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "trigger::read",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub trigger: Option<Value>,
     /// What it asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]

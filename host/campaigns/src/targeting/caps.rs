@@ -206,8 +206,10 @@ impl FrequencyCap {
     }
 }
 
+/// So many days; none where a cap can't have them.
 fn days(number: i64) -> Option<Duration> {
-    let days = u64::try_from(number).ok().filter(|days| *days > 0)?;
+    let number = Some(number).filter(|days| (1..=MOST_DAYS).contains(days))?;
+    let days = u64::try_from(number).ok()?;
     Some(Duration::from_hours(24 * days))
 }
 
@@ -233,12 +235,21 @@ mod tests {
             (1_001, json!(1), "/perSubject/max"),
             (1, json!(0), "/perSubject/windowDays"),
             (1, json!(366), "/perSubject/windowDays"),
+            (1, json!(213_503_982_334_602_i64), "/perSubject/windowDays"),
+            (1, json!(i64::MAX), "/perSubject/windowDays"),
             (1, json!("ever"), "/perSubject/windowDays"),
         ] {
             let cap = json!({"perSubject": {"max": max, "windowDays": window}});
             assert_eq!(read(&cap).unwrap_err(), [pointer], "{cap}");
         }
         assert!(read(&json!({"cooldownDays": {"self": 0, "sameType": 365}})).is_ok());
+        for name in ["self", "sameType"] {
+            for days in [-1, 366, 213_503_982_334_602, i64::MAX] {
+                let cap = json!({"cooldownDays": {name: days}});
+                let pointer = format!("/cooldownDays/{name}");
+                assert_eq!(read(&cap).unwrap_err(), [pointer], "{cap}");
+            }
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ import { route, useTable } from "./lib/router.js";
 import { app, can, goBack, loadSession, requireSession, session, signIn, takeCode, takeError } from "./lib/session.js";
 import { keep } from "./lib/storage.js";
 import { pages } from "./pages/index.js";
-import { Button, Empty, ErrorView, Layout } from "./ui/index.js";
+import { Button, Empty, ErrorView, Layout, Loading } from "./ui/index.js";
 
 /** Why the console can't begin. */
 const failure = signal(/** @type {Error | undefined} */ (undefined));
@@ -62,7 +62,7 @@ function Page({ entry }) {
   };
   useEffect(() => void load(), []);
   if (error) return html`<${ErrorView} error=${new Error("The page could not be loaded. The server may have been updated: reload the window.")} retry=${load} />`;
-  if (!component) return html`<p role="status" class="loading">Loading…</p>`;
+  if (!component) return html`<${Loading} />`;
   const { params, query } = route.value;
   // Another app or another survey is another page: nothing of the one before stays.
   return html`<${Thing} key=${JSON.stringify(params)} component=${component} params=${params} query=${query} />`;
@@ -80,7 +80,7 @@ function Console() {
     if (page && !page.open) requireSession();
   }, [page, session.value]);
   if (failure.value) return html`<${ErrorView} error=${failure.value} retry=${begin} />`;
-  if (session.value === undefined) return html`<p role="status" class="loading">Loading…</p>`;
+  if (session.value === undefined) return html`<${Loading} />`;
   if (!page) return html`<${Empty} title="There is no such page"><p>The address may be mistyped. <a href="#/">Go to the start</a>.</p><//>`;
   if (!page.open && !session.value) return null;
   if (params.appId && !app.value) return html`<${Empty} title="There is no such app"><p>It was deleted, or you have no role in its workspace. <a href="#/">Go to the start</a>.</p><//>`;

@@ -1,6 +1,9 @@
 //! Routes of event definitions (contract 11).
 
+use std::sync::Arc;
+
 use axum::extract::State;
+use nudge_apps::App;
 use nudge_apps::auth::{Editor, Scope, Viewer};
 use nudge_campaigns::campaign::size;
 use nudge_campaigns::definitions::{Content, Definition, Error, Status, store};
@@ -157,7 +160,8 @@ pub async fn create_event_definition(
         updated_at: now,
     };
     let growth = size::check(&definition.content, None)?;
-    nudge_campaigns::definitions::check(&services.plugins, &scope.app.deciders, &definition, None)
+    let app = knowing(&services, &scope, &definition).await?;
+    nudge_campaigns::definitions::check(&services.plugins, &app.deciders, &definition, None)
         .await?;
     let mut tx = services.db.write().await?;
     nudge_campaigns::definitions::create(&mut tx, &services.plugins, &definition).await?;
@@ -279,6 +283,17 @@ async fn view(services: &Services, definition: Definition) -> Result<DefinitionV
     view.ok_or_else(|| Error::NotFound.into())
 }
 
+/// The app as it knows the plugin that a definition names.
+async fn knowing(
+    services: &Services,
+    scope: &Scope,
+    definition: &Definition,
+) -> nudge_db::Result<Arc<App>> {
+    let app = Arc::clone(&scope.app);
+    let named = definition.content.named_plugins();
+    services.apps.knowing_plugins(app, &named).await
+}
+
 async fn save(
     services: &Shared,
     scope: &Scope,
@@ -287,13 +302,9 @@ async fn save(
     before: &Content,
 ) -> Result<(), ApiError> {
     let growth = size::check(&definition.content, Some(before))?;
-    nudge_campaigns::definitions::check(
-        &services.plugins,
-        &scope.app.deciders,
-        definition,
-        Some(before),
-    )
-    .await?;
+    let app = knowing(services, scope, definition).await?;
+    nudge_campaigns::definitions::check(&services.plugins, &app.deciders, definition, Some(before))
+        .await?;
     let mut tx = services.db.write().await?;
     nudge_campaigns::definitions::update(&mut tx, &services.plugins, definition).await?;
     size::check_total(&mut tx, definition.app_id, growth).await?;

@@ -35,6 +35,8 @@ const PAUSE: Duration = Duration::from_millis(250);
 const SAMPLING_PAUSE: Duration = Duration::from_secs(1);
 /// Silence after which the client is told that the stream goes on.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// After which the client's session is looked at again where there is something to send; otherwise with each heartbeat.
+const SESSION_AGAIN: Duration = Duration::from_secs(1);
 /// New events that one look reads at the most; of more the newest, and the others are counted.
 const MOST_COUNTED: i64 = 10_000;
 /// Refused events that one look reads at the most.
@@ -177,13 +179,9 @@ impl EventStream {
                 () = tokio::time::sleep(self.pause()) => {}
                 () = stop.cancelled() => return None,
             }
-            let found = match self.may_go_on().await {
-                Ok(true) => self.look().await,
-                Ok(false) => return None,
-                Err(error) => Err(error),
-            };
-            let text = match found {
-                Ok(text) => text,
+            let text = match self.found().await {
+                Ok(Some(text)) => text,
+                Ok(None) => return None,
                 Err(error) => {
                     // The client comes back, and goes on where it was.
                     tracing::warn!(error = ?error, "a stream of events ends");
@@ -207,13 +205,23 @@ impl EventStream {
         }
     }
 
-    /// Whether the client's session has not been ended. Looked at as often as a heartbeat comes, however much there is to
-    /// send; a stream that is open is no use of its session.
-    async fn may_go_on(&mut self) -> nudge_db::Result<bool> {
+    /// What is new, as far as it may be sent; none: the client's session has been ended.
+    async fn found(&mut self) -> nudge_db::Result<Option<String>> {
+        if !self.may_go_on(HEARTBEAT).await? {
+            return Ok(None);
+        }
+        let text = self.look().await?;
+        let goes_on = text.is_empty() || self.may_go_on(SESSION_AGAIN).await?;
+        Ok(goes_on.then_some(text))
+    }
+
+    /// Whether the client's session has not been ended, as of so long ago at the most. A stream that is open is no use of
+    /// its session.
+    async fn may_go_on(&mut self, as_of: Duration) -> nudge_db::Result<bool> {
         let Some(session) = &self.session else {
             return Ok(true);
         };
-        if self.checked_at.elapsed() < HEARTBEAT {
+        if self.checked_at.elapsed() < as_of {
             return Ok(true);
         }
         self.checked_at = Instant::now();

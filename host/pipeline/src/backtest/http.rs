@@ -14,6 +14,7 @@ use nudge_platform::field_error::FieldError;
 use nudge_platform::jobs::{self, NewJob};
 use nudge_plugin_runtime::CheckFailed;
 use nudge_plugin_runtime::catalogue::SERVER;
+use nudge_plugin_runtime::configuration::NO_REASON;
 use nudge_wasm::{Kind, Plugin};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -197,7 +198,7 @@ async fn check(
             Ok(Ok(_)) => continue,
             Ok(Err(problems)) => {
                 let first = problems.into_iter().next();
-                first.map_or_else(String::new, |problem| problem.message)
+                first.map_or_else(|| NO_REASON.to_owned(), |problem| problem.message)
             }
             Err(CheckFailed::Failed(failed)) if !failed.is_the_hosts() => failed.to_string(),
             Err(error) => return Err(ApiError::unavailable(error)),

@@ -22,6 +22,7 @@ use std::time::Duration;
 use nudge_apps::App;
 use nudge_apps::auth::Scope;
 use nudge_apps::services::Services;
+use nudge_campaigns::lifecycle::{self, Content};
 use nudge_db::Result;
 use uuid::Uuid;
 
@@ -66,6 +67,17 @@ pub async fn knowing(
     }
     let app = services.apps.refresh(scope.app.id).await?;
     Ok(app.unwrap_or_else(|| Arc::clone(&scope.app)))
+}
+
+/// The app as it knows the segments and the plugins that a campaign names.
+pub async fn knowing_all_of<C: Content>(
+    services: &Services,
+    scope: &Scope,
+    content: &C,
+) -> Result<Arc<App>> {
+    let app = knowing(services, scope, &content.terms().segments()).await?;
+    let named = lifecycle::named_plugins(content);
+    services.apps.knowing_plugins(app, &named).await
 }
 
 /// Waits a moment until it is known who is in the segment whose changes a campaign waits for, so that whoever changes after the

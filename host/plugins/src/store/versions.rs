@@ -1,10 +1,15 @@
 //! Versions and components in the database.
 
 use nudge_db::{Error, Result, Timestamp, Tx};
+use nudge_platform::id;
+use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::rollout::Release;
 use crate::check::Check;
+
+/// What the audit log calls an upload; its detail has the component's `digest`.
+pub const UPLOADED: &str = "plugin.uploaded";
 
 #[derive(sqlx::FromRow)]
 struct VersionRow {
@@ -243,14 +248,35 @@ pub(super) async fn delete_unused_component(tx: &mut Tx, digest: &str) -> Result
     Ok(())
 }
 
-/// The digests of all versions in force, of all apps and the server.
-pub async fn in_force(tx: &mut Tx) -> Result<Vec<String>> {
+/// The digests of all versions in force, of all apps and the server; behind them those that a roll-back would bring back.
+pub async fn in_force_or_before(tx: &mut Tx) -> Result<Vec<String>> {
     tx.sql(
-        "SELECT DISTINCT v.digest FROM plugins p
+        "SELECT v.digest FROM plugins p
              JOIN plugin_versions v ON v.app_id = p.app_id AND v.name = p.name
-             WHERE v.version = p.active_version OR v.version = p.candidate_version
-             ORDER BY v.digest",
+             WHERE v.version IN (p.active_version, p.candidate_version, p.previous_version)
+             GROUP BY v.digest
+             ORDER BY min(CASE WHEN v.version = p.previous_version THEN 1 ELSE 0 END), v.digest",
     )
     .fetch_values()
     .await
+}
+
+/// The digests of components that were uploaded since an instant, the earliest first. The audit log has them by time.
+pub async fn uploaded_since(tx: &mut Tx, since: Timestamp) -> Result<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Detail {
+        digest: String,
+    }
+    let details: Vec<String> = tx
+        .sql("SELECT detail FROM audit_log WHERE id >= $1 AND action = $2 ORDER BY id")
+        .bind(id::first_of(since))
+        .bind(UPLOADED)
+        .fetch_values()
+        .await?;
+    let read = |detail: String| {
+        let detail: Detail = serde_json::from_str(&detail)
+            .map_err(|cause| Error::corrupt("audit_log", "detail", cause))?;
+        Ok(detail.digest)
+    };
+    details.into_iter().map(read).collect()
 }

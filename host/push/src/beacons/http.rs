@@ -30,7 +30,7 @@ pub struct Receipt {
     r#type: Type,
     /// Which button was tapped.
     action_id: Option<String>,
-    /// When, ISO 8601; now unless given.
+    /// When, ISO 8601; now unless given. Before the message was sent is when it was sent.
     at: Option<String>,
 }
 

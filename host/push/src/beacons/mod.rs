@@ -44,7 +44,7 @@ pub struct Beacon {
     pub kind: Type,
     /// Which button.
     pub action_id: Option<String>,
-    /// When.
+    /// When, by the device's clock.
     pub at: Timestamp,
 }
 
@@ -71,13 +71,9 @@ pub async fn take(
     let subject_id = current::read(&mut tx, token).await?.subject_id;
     let mut known = store::known(&mut tx, app.id, subject_id, beacons).await?;
     drop(tx);
-    let news: Vec<&Beacon> = beacons
+    let news: Vec<Beacon> = beacons
         .iter()
-        .filter(|beacon| {
-            known
-                .get(&beacon.delivery_id)
-                .is_some_and(|noted| !noted.has(beacon.kind))
-        })
+        .filter_map(|beacon| known.get(&beacon.delivery_id)?.news(beacon))
         .collect();
     let mut tries = 1;
     while !news.is_empty() {
@@ -104,7 +100,7 @@ async fn attempt(
     services: &Services,
     app: &App,
     token: &SubjectToken,
-    news: &[&Beacon],
+    news: &[Beacon],
 ) -> Result<Vec<Uuid>, TokenRefusal> {
     let now = services.clock.now();
     let mut tx = services.db.write().await?;

@@ -21,6 +21,7 @@ pub(super) struct FirstBeacon {
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct Noted {
     id: Uuid,
+    sent_at: Timestamp,
     displayed_at: Option<Timestamp>,
     opened_at: Option<Timestamp>,
     clicked_at: Option<Timestamp>,
@@ -28,8 +29,16 @@ pub(super) struct Noted {
 }
 
 impl Noted {
-    /// Whether a beacon of a type is there already.
-    pub(super) fn has(&self, kind: Type) -> bool {
+    /// A beacon as it is to be noted; none where one of its type is there already. Nothing is done with a message before
+    /// it is sent, whatever the device's clock says.
+    pub(super) fn news(&self, beacon: &Beacon) -> Option<Beacon> {
+        (!self.has(beacon.kind)).then(|| Beacon {
+            at: beacon.at.max(self.sent_at),
+            ..beacon.clone()
+        })
+    }
+
+    fn has(&self, kind: Type) -> bool {
         let column = match kind {
             Type::Displayed => self.displayed_at,
             Type::Opened => self.opened_at,
@@ -49,7 +58,7 @@ pub(super) async fn known(
 ) -> Result<HashMap<Uuid, Noted>> {
     let rows: Vec<Noted> = tx
         .sql(
-            "SELECT id, displayed_at, opened_at, clicked_at, dismissed_at FROM deliveries
+            "SELECT id, sent_at, displayed_at, opened_at, clicked_at, dismissed_at FROM deliveries
              WHERE app_id = $1 AND subject_id = $2 AND sent_at IS NOT NULL AND id IN ",
         )
         .bind(app_id)

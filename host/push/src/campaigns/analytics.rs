@@ -60,7 +60,8 @@ pub struct Counts {
     /// How many push messages could not be delivered.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<i64>,
-    /// How many times a firing was held back; a reason is noted once a day and person.
+    /// How many times a firing was held back; a reason is noted once a day and person. Of push campaigns also how many of
+    /// the messages that were made were skipped or cancelled.
     suppressed: i64,
 }
 
@@ -212,10 +213,12 @@ const INSTRUCTIONS: &str = "count(CASE WHEN suppressed_by IS NULL THEN 1 END) AS
     FROM instructions";
 
 /// What is counted of push messages.
-const DELIVERIES: &str = "count(*) AS recipients, count(sent_at) AS sent, count(delivered_at) AS delivered,
+const DELIVERIES: &str =
+    "count(*) AS recipients, count(sent_at) AS sent, count(delivered_at) AS delivered,
     count(displayed_at) AS displayed, count(opened_at) AS opened, count(clicked_at) AS clicked,
     count(dismissed_at) AS dismissed, CAST(0 AS BIGINT) AS completed,
-    count(CASE WHEN status IN ('failed', 'bounced') THEN 1 END) AS failed, CAST(0 AS BIGINT) AS suppressed
+    count(CASE WHEN status IN ('failed', 'bounced') THEN 1 END) AS failed,
+    count(CASE WHEN status IN ('skipped', 'cancelled') THEN 1 END) AS suppressed
     FROM deliveries";
 
 /// Counts of a campaign's messages but for tests, by variant and day. `counted` says what is counted, and where.

@@ -157,7 +157,7 @@ pub async fn create_campaign(
     }
     let mut content: Content = parse_value(body.into())?;
     let growth = size::check(&content, None)?;
-    let app = segments::knowing(&services, &scope, &content.terms().segments()).await?;
+    let app = segments::knowing_all_of(&services, &scope, &content).await?;
     variants::check(
         &services.plugins,
         &app.deciders,
@@ -225,8 +225,7 @@ pub async fn update_campaign(
     let patched = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&patched.content, before)?;
-    let named = patched.content.terms().segments();
-    let app = segments::knowing(&services, &scope, &named).await?;
+    let app = segments::knowing_all_of(&services, &scope, &patched.content).await?;
     let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
     let check = |content| variants::check(plugins, &app.deciders, audiences, content, before);
     patched.check(check).await?;

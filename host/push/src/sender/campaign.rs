@@ -1,13 +1,11 @@
 //! Whether a campaign sends, as a delivery of it asks.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_campaigns::campaign::Status as CampaignStatus;
 use nudge_campaigns::push::{self, Sending};
-use nudge_campaigns::store::{self as campaigns, Hold};
+use nudge_campaigns::store as campaigns;
 use nudge_campaigns::variants::NotPrepared;
 use nudge_db::Result;
 use nudge_plugin_runtime::Refused;
@@ -15,6 +13,7 @@ use nudge_records::deliveries::Status;
 use nudge_records::deliveries::in_hand::Claimed;
 use uuid::Uuid;
 
+use super::store::Standing;
 use crate::services::{Services, Shared};
 
 /// A campaign as a delivery finds it.
@@ -38,15 +37,23 @@ pub(super) enum Halted {
 }
 
 /// A campaign at the version that a delivery is of.
-pub(super) async fn campaign(services: &Shared, app: &App, key: (Uuid, i64)) -> Result<Campaign> {
+pub(super) async fn campaign(
+    services: &Shared,
+    app: &App,
+    standing: &Standing,
+    key: (Uuid, i64),
+) -> Result<Campaign> {
     let (id, version) = key;
-    if let Some(halted) = why_halted(services, app, id).await? {
+    if let Some(halted) = why_halted(standing, id) {
         return Ok(Campaign::Halted(halted));
     }
+    // Plugins may have come with the campaign that are not loaded yet.
+    let is_behind = app.version < standing.app_version;
     Ok(match at_version(services, app, id, version).await? {
         None => Campaign::Halted(Halted::Ended("campaign_deleted")),
         Some(Ok(sending)) => Campaign::Runs(sending),
         Some(Err(NotPrepared::Refused(Refused::Check(_)))) => Campaign::Unavailable,
+        Some(Err(_)) if is_behind => Campaign::Unavailable,
         Some(Err(error)) => {
             tracing::error!(campaign.id = %id, error = %error, "a campaign's messages can't be made");
             Campaign::Refused
@@ -78,38 +85,22 @@ pub(super) async fn at_version(
 }
 
 /// Why a campaign sends nothing now; none: it does. One that is complete sends what is left.
-async fn why_halted(services: &Shared, app: &App, id: Uuid) -> Result<Option<Halted>> {
-    if app.push.contains_key(&id) {
-        return Ok(None);
+fn why_halted(standing: &Standing, id: Uuid) -> Option<Halted> {
+    match standing.campaigns.get(&id) {
+        None => Some(Halted::Ended("campaign_deleted")),
+        Some(CampaignStatus::Active | CampaignStatus::Completed) => None,
+        Some(CampaignStatus::Paused) => Some(Halted::Paused),
+        Some(CampaignStatus::Draft | CampaignStatus::Archived) => {
+            Some(Halted::Ended("campaign_not_active"))
+        }
     }
-    let mut tx = services.db.read().await?;
-    Ok(
-        match campaigns::status(&mut tx, app.id, id, Hold::No).await? {
-            None => Some(Halted::Ended("campaign_deleted")),
-            Some(CampaignStatus::Active | CampaignStatus::Completed) => None,
-            Some(CampaignStatus::Paused) => Some(Halted::Paused),
-            Some(CampaignStatus::Draft | CampaignStatus::Archived) => {
-                Some(Halted::Ended("campaign_not_active"))
-            }
-        },
-    )
 }
 
 /// Why a message that a service did not take is not to be sent again now. What is made when it is asked for, a test
 /// among it, was accepted whatever its campaign does.
-pub(super) async fn halted_again(
-    services: &Shared,
-    app: &App,
-    delivery: &Claimed,
-    known: &mut HashMap<Uuid, Option<Halted>>,
-) -> Result<Option<Halted>> {
+pub(super) fn halted_again(standing: &Standing, delivery: &Claimed) -> Option<Halted> {
     if delivery.status == Status::Queued.name() || delivery.test {
-        return Ok(None);
+        return None;
     }
-    Ok(match known.entry(delivery.campaign_id) {
-        Entry::Occupied(found) => *found.get(),
-        Entry::Vacant(place) => {
-            *place.insert(why_halted(services, app, delivery.campaign_id).await?)
-        }
-    })
+    why_halted(standing, delivery.campaign_id)
 }

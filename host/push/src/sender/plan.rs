@@ -20,6 +20,7 @@ use uuid::Uuid;
 
 use super::campaign::{Campaign, Halted, campaign, halted_again};
 use super::devices::{Outgoing, given_up, outgoing};
+use super::store::{self, Standing};
 use crate::personalization::{Made, Recipient, make};
 use crate::providers::Target;
 use crate::services::Shared;
@@ -68,6 +69,8 @@ struct Known {
     /// People with a token that cannot be read.
     unreadable: HashSet<Uuid>,
     events: HashMap<i64, (i64, Stored)>,
+    /// How the campaigns stand. The app in memory may not know yet what another process has changed.
+    standing: Standing,
 }
 
 impl Known {
@@ -87,7 +90,6 @@ pub(super) async fn plan(
     let known = read(services, app, claimed).await?;
     let mut steps = HashMap::new();
     let mut campaigns: HashMap<(Uuid, i64), Campaign> = HashMap::new();
-    let mut halted: HashMap<Uuid, Option<Halted>> = HashMap::new();
     let mut to_render: HashMap<(Uuid, i64, Uuid), Vec<&Claimed>> = HashMap::new();
     for delivery in claimed {
         if let Some(step) = before_rendering(app, delivery, &known, now) {
@@ -95,7 +97,7 @@ pub(super) async fn plan(
             continue;
         }
         if let Some(content) = &delivery.content {
-            let halted = halted_again(services, app, delivery, &mut halted).await?;
+            let halted = halted_again(&known.standing, delivery);
             let step = made_before(delivery, content, halted, &known, now)?;
             steps.insert(delivery.id, step);
             continue;
@@ -103,7 +105,9 @@ pub(super) async fn plan(
         let key = (delivery.campaign_id, delivery.campaign_version);
         let found = match campaigns.entry(key) {
             Entry::Occupied(found) => found.into_mut(),
-            Entry::Vacant(place) => place.insert(campaign(services, app, key).await?),
+            Entry::Vacant(place) => {
+                place.insert(campaign(services, app, &known.standing, key).await?)
+            }
         };
         let step = match found {
             Campaign::Runs(sending) => {
@@ -200,11 +204,14 @@ async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known
         .filter(|seq| scheduled_work::instant_of(*seq).is_none())
         .collect();
     let events = events(&mut tx, app.id, &seqs).await?;
+    let campaigns = claimed.iter().map(|delivery| delivery.campaign_id);
+    let standing = store::standing(&mut tx, app.id, &campaigns.collect()).await?;
     Ok(Known {
         people: active.people,
         targets,
         unreadable: active.unreadable,
         events,
+        standing,
     })
 }
 

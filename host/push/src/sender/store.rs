@@ -1,6 +1,9 @@
 //! What the sender reads and writes.
 
-use nudge_db::{IS, Result, Rows, Timestamp, Tx};
+use std::collections::{BTreeSet, HashMap};
+
+use nudge_campaigns::campaign::Status as CampaignStatus;
+use nudge_db::{Error, IS, Result, Rows, Timestamp, Tx};
 use nudge_platform::claims::Claims;
 use nudge_records::deliveries::Urgency;
 use nudge_records::deliveries::in_hand::Claimed;
@@ -75,6 +78,38 @@ pub(super) async fn advance(
 
 /// The columns of [`After`].
 const RETURNING: &str = " RETURNING deliveries.id AS id, deliveries.subject_id AS subject_id, deliveries.status AS status";
+
+/// How campaigns of an app stand, and the version of the app that has them so.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    pub app_version: i64,
+    pub campaigns: HashMap<Uuid, CampaignStatus>,
+}
+
+/// How campaigns of an app stand now, whichever process has changed them last.
+pub(super) async fn standing(
+    tx: &mut Tx,
+    app_id: Uuid,
+    campaigns: &BTreeSet<Uuid>,
+) -> Result<Standing> {
+    let rows: Vec<(Uuid, String, i64)> = tx
+        .with_rows("v(id)", Rows::new().uuids(campaigns.iter().copied()))
+        .push(
+            " SELECT c.id, c.status, a.version FROM v
+              JOIN campaigns c ON c.id = v.id JOIN apps a ON a.id = c.app_id WHERE c.app_id = ",
+        )
+        .push_bind(app_id)
+        .fetch_all()
+        .await?;
+    let mut standing = Standing::default();
+    for (id, name, version) in rows {
+        let status = CampaignStatus::parse(&name);
+        let status = status.ok_or_else(|| Error::corrupt("campaigns", "status", name))?;
+        standing.campaigns.insert(id, status);
+        standing.app_version = version;
+    }
+    Ok(standing)
+}
 
 /// Whether a lane of an app has a delivery that is due and that no process has.
 pub(super) async fn is_due(

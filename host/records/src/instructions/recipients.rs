@@ -34,7 +34,7 @@ pub enum RecipientState {
     Clicked,
     /// It was not shown in time.
     Expired,
-    /// It was held back.
+    /// It was held back; or, of a push message, it failed or bounced.
     Suppressed,
 }
 
@@ -226,6 +226,7 @@ struct DeliveryRow {
     reason: Option<String>,
     created_at: Timestamp,
     displayed_at: Option<Timestamp>,
+    opened_at: Option<Timestamp>,
     clicked_at: Option<Timestamp>,
     dismissed_at: Option<Timestamp>,
     ended_at: Option<Timestamp>,
@@ -237,7 +238,8 @@ fn of_delivery(row: DeliveryRow) -> Recipient {
     let (state, suppressed_by, at) = match row.status.as_str() {
         "clicked" => (Clicked, None, row.clicked_at),
         "dismissed" => (Dismissed, None, row.dismissed_at),
-        "displayed" | "opened" => (Displayed, None, row.displayed_at),
+        "displayed" => (Displayed, None, row.displayed_at),
+        "opened" => (Displayed, None, row.opened_at.or(row.displayed_at)),
         "queued" | "sent" | "delivered" => (Issued, None, None),
         _ => (Suppressed, row.reason.or(Some(row.status)), row.ended_at),
     };
@@ -258,7 +260,7 @@ async fn sent(
     limit: i64,
 ) -> Result<Vec<DeliveryRow>> {
     tx.sql(
-        "SELECT id, subject_id, status, reason, created_at, displayed_at, clicked_at, dismissed_at, ended_at
+        "SELECT id, subject_id, status, reason, created_at, displayed_at, opened_at, clicked_at, dismissed_at, ended_at
          FROM deliveries WHERE app_id = $1 AND campaign_id = $2 AND id < $3 AND NOT test AND subject_id NOT IN ",
     )
     .push(hidden::SUBJECTS)

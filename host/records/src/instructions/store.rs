@@ -370,6 +370,7 @@ pub enum Acknowledged {
 }
 
 /// Moves an instruction of a subject on to a status, unless it is there or further. What was pressed first stays noted.
+/// Nothing becomes of an instruction before it is there, whatever the SDK's clock says.
 pub async fn acknowledge(
     tx: &mut Tx,
     app_id: Uuid,
@@ -386,7 +387,10 @@ pub async fn acknowledge(
         .filter(|other| *other < status && !(status == Status::Discarded && other.is_seen()))
         .map(Status::name);
     let statement = tx
-        .sql("UPDATE instructions SET status = $4, status_at = $5")
+        .sql(
+            "UPDATE instructions SET status = $4,
+                    status_at = CASE WHEN created_at > $5 THEN created_at ELSE $5 END",
+        )
         .bind(app_id)
         .bind(subject_id)
         .bind(id)
@@ -476,6 +480,8 @@ pub struct Offered {
     pub kind: String,
     /// How far it has come.
     pub status: String,
+    /// When it was made.
+    pub created_at: Timestamp,
     /// Until when it is on offer.
     pub expires_at: Timestamp,
 }
@@ -500,7 +506,7 @@ pub async fn find(
     id: Uuid,
 ) -> Result<Option<Offered>> {
     tx.sql(
-        "SELECT campaign_id, campaign_version, kind, status, expires_at FROM instructions
+        "SELECT campaign_id, campaign_version, kind, status, created_at, expires_at FROM instructions
          WHERE app_id = $1 AND subject_id = $2 AND id = $3",
     )
     .bind(app_id)

@@ -8,7 +8,7 @@ use nudge_platform::clock::{Clock, to_text};
 use nudge_platform::config::Config;
 use nudge_platform::schema::migrations;
 use nudge_platform::sealed;
-use nudge_platform::secrets::Secrets;
+use nudge_platform::secrets::{self, Secrets};
 use nudge_plugin_runtime::catalogue::SERVER;
 use nudge_plugin_runtime::statistics;
 
@@ -36,7 +36,9 @@ pub(super) async fn look(config: &Config) -> Vec<Finding> {
 
 async fn look_into(config: &Config, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
     let url = config.database_url();
-    if let Some(path) = nudge_db::sqlite_path(&url).filter(|path| !path.exists()) {
+    if let Some(path) = nudge_db::sqlite_path(&url)
+        && !secrets::is_there(path)?
+    {
         anyhow::bail!("there is none at {}", path.display());
     }
     // Two connections show whether a pooler changes what is behind them.
@@ -105,7 +107,7 @@ async fn key(config: &Config, db: &Db) -> Finding {
     let data_dir = &config.server.data_dir;
     let checked = async {
         anyhow::ensure!(
-            Secrets::are_there(&config.secrets, data_dir),
+            Secrets::are_there(&config.secrets, data_dir)?,
             "{} has no master.key, and none is configured",
             data_dir.display()
         );

@@ -11,13 +11,16 @@ use nudge_wasm::Description;
 use reqwest::{Method, StatusCode, header};
 use serde_json::{Value as Json, json};
 
-use super::client::{Client, Target};
+use super::client::{Client, Refused, Target};
 use super::project::Project;
 use super::{Component, engine};
 use crate::cli::{complain, say};
 
 /// How often `logs --follow` asks.
 const GLANCE: Duration = Duration::from_secs(1);
+
+/// How long `logs --follow` leaves a server alone that could not be asked.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// Lines that `logs` shows at the most, the newest. A server has a thousand a minute, for days.
 const MOST_LINES: usize = 2_500;
@@ -314,24 +317,27 @@ pub(super) async fn logs(config: &Config, arguments: Logs) -> anyhow::Result<()>
     let json = arguments.plugin.target.json;
     let mut shown = Shown::default();
     let mut told = false;
+    let (mut looked, mut is_away) = (false, false);
     loop {
-        let mut lines = Vec::new();
-        let mut pages = client.pages(&["plugins", &name, "logs"], &[])?;
-        while lines.len() < MOST_LINES
-            && let Some(page) = pages.next().await?
-        {
-            lines.extend(page);
-        }
-        if !told && (lines.len() > MOST_LINES || !pages.is_at_end()) {
+        let (lines, are_all) = match newest_lines(&client, &name).await {
+            Ok(found) => found,
+            Err(error) if looked && passes(&error) => {
+                if !is_away {
+                    complain(&error.context("trying again until the server answers"));
+                }
+                is_away = true;
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        (looked, is_away) = (true, false);
+        if !told && !are_all {
             complain(&anyhow!(
                 "there are older lines too; these are the newest {MOST_LINES}"
             ));
             told = true;
         }
-        lines.truncate(MOST_LINES);
-        // The server lists the newest first; lines of one instant stay in the order in which they were written.
-        lines.reverse();
-        lines.sort_by(|one, other| text(one, "at").cmp(text(other, "at")));
         if json && !arguments.follow {
             say(Json::Array(lines));
             return Ok(());
@@ -357,6 +363,35 @@ pub(super) async fn logs(config: &Config, arguments: Logs) -> anyhow::Result<()>
             return Ok(());
         }
         tokio::time::sleep(GLANCE).await;
+    }
+}
+
+/// A plugin's newest lines in the order of time, and whether there are no others.
+async fn newest_lines(client: &Client, name: &str) -> anyhow::Result<(Vec<Json>, bool)> {
+    let mut lines = Vec::new();
+    let mut pages = client.pages(&["plugins", name, "logs"], &[])?;
+    while lines.len() < MOST_LINES
+        && let Some(page) = pages.next().await?
+    {
+        lines.extend(page);
+    }
+    let are_all = lines.len() <= MOST_LINES && pages.is_at_end();
+    lines.truncate(MOST_LINES);
+    // The server lists the newest first; lines of one instant stay in the order in which they were written.
+    lines.reverse();
+    lines.sort_by(|one, other| text(one, "at").cmp(text(other, "at")));
+    Ok((lines, are_all))
+}
+
+/// Whether the same request may succeed later: the server was not reached, or has no time.
+fn passes(error: &anyhow::Error) -> bool {
+    match error.downcast_ref::<Refused>() {
+        Some(Refused { status, .. }) => {
+            status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
+        }
+        None => error
+            .chain()
+            .any(<dyn std::error::Error>::is::<reqwest::Error>),
     }
 }
 

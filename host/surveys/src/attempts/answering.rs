@@ -7,13 +7,15 @@ use nudge_campaigns::surveys::flow::way::Way;
 use nudge_campaigns::surveys::flow::{Answers, Walker, answer};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::field_error::FieldError;
+use nudge_records::instructions;
 use nudge_records::subjects::AliasView;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{
-    Answer, AttemptStep, Error, Given, State, Whole, find_or_open, next, save, tally, unchanged,
+    Answer, Attempt, AttemptStep, Error, Given, State, Whole, find_or_open, next, save, tally,
+    unchanged,
 };
 
 /// Takes answers: all of them, or none. The subject is locked.
@@ -56,7 +58,8 @@ pub async fn take_answers(
     attempt.state = State::Started;
     attempt.active_at = now;
     let next = next(&way, last);
-    let answers = merged(&whole, &checked, given, &way);
+    let asked_at = asked_at(tx, &attempt, given).await?;
+    let answers = merged(&whole, &checked, given, asked_at, &way);
     save(tx, &whole, &walker, &attempt, &answers).await?;
     Ok(AttemptStep {
         attempt,
@@ -148,11 +151,30 @@ fn check_direction(
     }
 }
 
+/// The time before which nobody has answered, whatever the device's clock says: when the instruction of the attempt was
+/// made. Who was offline has answered before the attempt's start. Only answers that claim so need to be checked.
+async fn asked_at(
+    tx: &mut Tx,
+    attempt: &Attempt,
+    given: &[Given],
+) -> Result<Option<Timestamp>, Error> {
+    let started_at = attempt.started_at;
+    let Some(id) = attempt.instruction_id else {
+        return Ok(None);
+    };
+    if given.iter().all(|given| given.answered_at >= started_at) {
+        return Ok(None);
+    }
+    let found = instructions::store::find(tx, attempt.app_id, attempt.subject_id, id).await?;
+    Ok(found.map(|found| found.created_at))
+}
+
 /// All answers after some were given. Those of other ways are kept, and not counted.
 fn merged(
     whole: &Whole,
     checked: &Answers,
     given: &[Given],
+    asked_at: Option<Timestamp>,
     way: &Way<'_>,
 ) -> BTreeMap<String, Answer> {
     let mut answers = whole.answers.clone();
@@ -168,7 +190,7 @@ fn merged(
         let answer = Answer {
             value: value.clone(),
             counted: false,
-            answered_at: given.answered_at,
+            answered_at: asked_at.map_or(given.answered_at, |at| at.max(given.answered_at)),
         };
         let id = given.question_id.clone();
         // Saying the same again does not make it newer.

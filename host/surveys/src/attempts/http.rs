@@ -80,7 +80,7 @@ pub struct AnswerRequest {
     /// As the question's type takes it; null passes over a question that is not required. At most 256 KiB of JSON.
     #[schema(value_type = Value)]
     value: Option<Box<RawValue>>,
-    /// When it was given; now unless said.
+    /// When it was given; now unless said. Before the attempt's instruction was made is when that was made.
     answered_at: Option<String>,
 }
 

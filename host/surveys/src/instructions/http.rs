@@ -66,6 +66,7 @@ pub struct Ack {
     status: AckStatus,
     /// The button that was pressed, of `clicked`: 1 to 64 characters.
     action_id: Option<String>,
+    /// When, ISO 8601; now unless given. Before the instruction was made is when it was made.
     at: Option<String>,
 }
 

@@ -130,7 +130,7 @@ impl PagePosition {
 const BUTTONS_AGAIN: Duration = Duration::from_secs(5);
 
 /// Gets a page, and the app as it was when the page was read; waits for one if there is nothing, until something is issued or
-/// that time is over. Whatever ends the token ends the wait.
+/// that time is over. Whatever ends the key or the token ends the wait.
 pub async fn poll(
     services: &Shared,
     subject: &SdkSubject,
@@ -150,6 +150,9 @@ pub async fn poll(
         };
         let mut tx = services.db.read().await?;
         let mut now = services.clock.now();
+        if !subject.has_live_key(&app, now) {
+            return Err(ApiError::new(Code::InvalidCredentials));
+        }
         if subject.token.expires_at <= now {
             return Err(ApiError::new(Code::SubjectTokenExpired));
         }
@@ -180,10 +183,9 @@ pub async fn poll(
             seat = Some(services.admission.seat(subject.app.id)?);
             notes.leave();
         }
-        let mut until = deadline;
-        if let Some(at) = page.next_at {
-            until = until.min(Instant::now() + at.since(now));
-        }
+        let ends_at = subject.ends_at();
+        let at = page.next_at.map_or(ends_at, |at| at.min(ends_at));
+        let mut until = deadline.min(Instant::now() + at.since(now));
         if !app.feedback.is_empty() {
             until = until.min(Instant::now() + BUTTONS_AGAIN);
         }

@@ -1,9 +1,10 @@
 import { ask, beacon } from "./net.js";
+import { consented, isCold, stash, unstash } from "./notes.js";
 import { Poller } from "./poller.js";
 import { WebPush } from "./push.js";
 import { context, Sender } from "./sender.js";
 import { open, persist, Shows } from "./shows.js";
-import { type Draft, type Me, type Person, type Said, write } from "./state.js";
+import { type Draft, type Me, type Person, PROPERTIES, type Said, write } from "./state.js";
 import { databaseName, databaseStore, type Item, memoryStore, openDatabase, type Store } from "./store.js";
 import { Tabs } from "./tabs.js";
 import type { Client, EventProperties, Events, Options, Place, PropertyValue } from "./types.js";
@@ -41,6 +42,8 @@ export class Nudge implements Client {
   private said = 0;
   /** This tab's events of which nobody knows yet that the server has them. */
   private readonly unsent = new Map<string, EventItem>();
+  /** What the database is called, and what tabs share. */
+  private readonly name: string;
   private readonly tabs: Tabs;
   private readonly sender: Sender;
   private readonly poller: Poller;
@@ -66,14 +69,16 @@ export class Nudge implements Client {
   /** Whether somebody who was not asked consents. */
   private readonly granted: boolean;
   private readonly idle = new Set<() => void>();
+  /** The anonymous id of who is here now: a reset counts before it is written down. */
+  private readonly aid = () => this.drafts.reduce((aid, draft) => (draft.kind == "reset" ? draft.id : aid), this.me?.aid);
 
   constructor(private readonly options: Setup) {
     const { baseUrl, writeKey, identity } = options;
     this.granted = options.consent != "required";
-    const aid = () => this.me?.aid;
+    const { aid } = this;
     const page = this;
-    const channel = databaseName(writeKey);
-    this.tabs = new Tabs(channel, (message) => this.hear(message), (leads) => this.lead(leads));
+    this.name = databaseName(writeKey);
+    this.tabs = new Tabs(this.name, (message) => this.hear(message), (leads) => this.lead(leads));
     this.sender = new Sender({
       baseUrl,
       writeKey,
@@ -98,7 +103,7 @@ export class Nudge implements Client {
       now: () => Date.now() + (this.person?.skew ?? 0),
       aid,
       maySee: () => this.started && this.maySee(),
-      request: (method, path, body) => this.request(method, path, body),
+      request: (method, path, body, aid) => this.request(method, path, body, aid),
       acknowledge: (ack, stays) => {
         const { instructionId: id, status } = ack;
         if (!stays) {
@@ -119,7 +124,10 @@ export class Nudge implements Client {
       keep: (push) => this.draft({ kind: "push", push }),
     });
     if (this.granted) this.start();
-    else this.deciding = this.consented().then((given) => this.decide(given));
+    else {
+      this.deciding = this.decide();
+      this.tabs.listen();
+    }
   }
 
   // What pages call.
@@ -159,11 +167,15 @@ export class Nudge implements Client {
   consent(given: { analytics?: boolean; messaging?: boolean }): void {
     const { analytics, messaging } = given;
     const said = { kind: "consent", analytics, messaging } as const;
-    if (this.started || this.deciding) this.draft(said, true);
-    else if (analytics || messaging) {
-      this.say(said);
-      this.start();
+    if (!this.started && !this.deciding) {
+      if (analytics || messaging) {
+        this.say(said);
+        return this.start();
+      }
+      // Another tab may have been told of consent.
+      this.deciding = this.decide();
     }
+    this.draft(said, true);
     if (messaging === false) this.shows.clear();
   }
 
@@ -204,25 +216,11 @@ export class Nudge implements Client {
 
   // Beginning.
 
-  /** Whether somebody consented before. Makes no database to find out. */
-  private async consented(): Promise<boolean> {
-    try {
-      const name = databaseName(this.options.writeKey);
-      const known = await indexedDB.databases();
-      if (!known.some((database) => database.name == name)) return false;
-      const database = await openDatabase(this.options.writeKey);
-      const { analytics, messaging } = (await databaseStore(database).get("me")) ?? {};
-      database.close();
-      return !!(analytics || messaging);
-    } catch {
-      return false;
-    }
-  }
-
   /** Begins with what the page has said since it consented, which may have been before. */
-  private decide(consented: boolean): void {
+  private async decide(): Promise<void> {
+    const isGiven = await consented(this.options.writeKey);
     this.deciding = undefined;
-    if (!consented) {
+    if (!isGiven && !this.started) {
       const at = this.drafts.findIndex((draft) => draft.kind == "consent" && (draft.analytics || draft.messaging));
       this.drafts.splice(0, at < 0 ? this.drafts.length : at);
       if (at < 0) return;
@@ -234,8 +232,9 @@ export class Nudge implements Client {
     if (this.started) return;
     this.started = true;
     this.ready = this.open();
-    const cold = this.isCold();
-    this.drafts.push(...this.unstash());
+    const cold = isCold(this.name);
+    // What earlier pages said comes first.
+    this.drafts.unshift(...unstash(this.name));
     this.say(this.activity({ cold }));
     this.active = Date.now();
     this.draft();
@@ -290,51 +289,13 @@ export class Nudge implements Client {
     this.emit("error", { code: "storage_unavailable", message: `events are kept in memory only: ${error}` });
   }
 
-  /** Whether the page is no reload and no way within the site: a new tab while no other is known. */
-  private isCold(): boolean {
-    try {
-      const key = databaseName(this.options.writeKey);
-      const before = sessionStorage.getItem(key);
-      sessionStorage.setItem(key, "1");
-      return !before;
-    } catch {
-      return true;
-    }
-  }
-
-  /** Notes what the database has not taken yet, in the one storage that takes it before the page is gone. */
-  private stash(): void {
-    try {
-      const drafts = this.drafts.filter((draft) => draft.kind != "active" || draft.cold);
-      if (drafts.length) localStorage.setItem(`${databaseName(this.options.writeKey)}:${this.tabs.id}`, JSON.stringify(drafts));
-    } catch {
-      // A page that may keep nothing.
-    }
-  }
-
-  /** What earlier pages noted as they went. An event that the database has as well has the same id. */
-  private unstash(): Draft[] {
-    const drafts: Draft[] = [];
-    try {
-      for (const key of Object.keys(localStorage)) {
-        if (!key.startsWith(`${databaseName(this.options.writeKey)}:`)) continue;
-        const noted = localStorage.getItem(key)!;
-        localStorage.removeItem(key);
-        drafts.push(...JSON.parse(noted));
-      }
-    } catch {
-      // Nothing was noted.
-    }
-    return drafts;
-  }
-
   // What the page says, in order.
 
   private properties(change: object): void {
     try {
       // A copy: the page may change its own, and a database does not take all that a page may have.
       const body = { mutationId: newId(), ...JSON.parse(JSON.stringify(change)) };
-      this.draft({ kind: "call", method: "POST", path: "/v1/sdk/user-properties", body });
+      this.draft({ kind: "call", method: "POST", path: PROPERTIES, body });
     } catch (error) {
       this.emit("error", { code: "invalid_properties", message: String(error) });
     }
@@ -351,7 +312,11 @@ export class Nudge implements Client {
     if (this.gone) this.depart();
     this.writing ??= this.write().finally(() => (this.writing = undefined));
     if (now || this.drafts.length >= ENOUGH) void this.writing.then(() => this.go());
-    else this.timer ??= setTimeout(() => void (this.writing ?? Promise.resolve()).then(() => this.go()), TOGETHER);
+    else
+      this.timer ??= setTimeout(async () => {
+        await this.writing;
+        this.go();
+      }, TOGETHER);
   }
 
   private async write(): Promise<void> {
@@ -359,6 +324,7 @@ export class Nudge implements Client {
     while (this.drafts.length) {
       const drafts = this.drafts.slice();
       const before = this.me?.aid;
+      const awaited = this.aid();
       let written: ReturnType<typeof write> | undefined;
       const change = ([me]: (Me | undefined)[]) => (written = write(me, drafts, this.granted, this.person?.config)).change;
       try {
@@ -371,14 +337,14 @@ export class Nudge implements Client {
       this.drafts.splice(0, drafts.length);
       const { me, add } = written!;
       this.me = me;
+      // Another tab was told of a reset, and this one is not told yet.
+      if (awaited && awaited != me.aid) this.shows.clear();
       for (const item of add) if (item.kind == "event") this.unsent.set(item.event.eventId, item);
-      if (before != me.aid) {
-        this.person = undefined;
+      const isSame = before == me.aid;
+      if (!isSame) this.person = undefined;
+      if (!isSame || drafts.some(({ kind }) => kind == "consent" || kind == "identify")) {
         this.tabs.post({ t: "me", me });
-        this.repoll();
-      } else if (drafts.some(({ kind }) => kind == "consent" || kind == "identify")) {
-        this.tabs.post({ t: "me", me });
-        this.repoll(true);
+        this.repoll(isSame);
       }
     }
   }
@@ -420,7 +386,7 @@ export class Nudge implements Client {
 
   /** Leaves behind what the page has said. */
   private depart(): void {
-    this.stash();
+    stash(this.name, this.tabs.id, this.drafts);
     this.leave();
   }
 
@@ -450,6 +416,11 @@ export class Nudge implements Client {
   // Tabs.
 
   private hear(message: any): void {
+    if (!this.started) {
+      // Somebody consented in another tab.
+      if (message.me?.analytics || message.me?.messaging) this.start();
+      return;
+    }
     switch (message.t) {
       case "go":
         if (!this.tabs.leads) break;
@@ -506,14 +477,13 @@ export class Nudge implements Client {
     this.tabs.tell({ t: "look", id: this.tabs.id, looks: document.visibilityState != "hidden" });
   }
 
-  private lead(leads: boolean): void {
+  private async lead(leads: boolean): Promise<void> {
     if (leads) {
       this.tabs.tell({ t: "heard" });
       this.tabs.tell({ t: "who" });
-      void (this.writing ?? Promise.resolve()).then(() => {
-        void this.send();
-        this.repoll();
-      });
+      await this.writing;
+      void this.send();
+      this.repoll();
     } else {
       this.sender.stop();
       this.poller.stop();
@@ -556,15 +526,23 @@ export class Nudge implements Client {
     return person && "client" in person ? person : undefined;
   }
 
-  /** A request as the person of now, again until it is answered. Rejects with what is final. */
-  private async request(method: string, path: string, body: object): Promise<any> {
+  /** A request as who is here when it is made, again until it is answered. Rejects with what is final. */
+  private async request(method: string, path: string, body: object, aid = this.aid()): Promise<any> {
+    const { sender } = this;
+    const { pending } = sender;
+    await this.ready;
+    await this.writing;
+    const anonymousId = aid ?? this.me!.aid;
+    pending.push(anonymousId);
     const answer = await persist(async () => {
-      await this.session();
-      const aid = this.me!.aid;
-      const session = await this.sender.session(aid);
+      const session = await sender.session(anonymousId);
       if (!("client" in session)) return session.answer;
-      const answer = await ask(this.options, method, path, { anonymousId: aid, ...body }, session.token);
-      return (await this.sender.isStale(aid, answer, session.token)) ? { ...answer, status: 0 } : answer;
+      const answer = await ask(this.options, method, path, { anonymousId, ...body }, session.token);
+      return (await sender.isStale(anonymousId, answer, session.token)) ? { ...answer, status: 0 } : answer;
+    }).finally(() => {
+      pending.splice(pending.indexOf(anonymousId), 1);
+      // What waited for it.
+      this.go();
     });
     const { status, code, message, errors, data } = answer;
     if (status > 299) throw { status, code, detail: message, errors };

@@ -12,7 +12,7 @@ export class Poller {
   private stopped?: AbortController;
 
   constructor(
-    private readonly credentials: Credentials,
+    private readonly options: Credentials,
     private readonly sender: Sender,
     private readonly offer: (items: any[], aid: string) => void,
   ) {}
@@ -42,7 +42,7 @@ export class Poller {
       let wait = backoff(failures++);
       if (person && "client" in person) {
         const query = `wait=${WAIT}&limit=20${cursor && `&cursor=${encodeURIComponent(cursor)}`}`;
-        const answer = await ask(this.credentials, "GET", `/v1/sdk/instructions?${query}`, undefined, person.token, signal);
+        const answer = await ask(this.options, "GET", `/v1/sdk/instructions?${query}`, undefined, person.token, signal);
         if (signal.aborted) return;
         if (answer.status == 200) {
           const { items, nextCursor, pollAfterSeconds } = answer.data;

@@ -43,6 +43,8 @@ class Refused {
 /** Sends what waits, in order. */
 export class Sender {
   private sending?: Promise<void>;
+  /** Whose requests beside the queue are under way. */
+  readonly pending: string[] = [];
   private again = false;
   private failures = 0;
   private notBefore = 0;
@@ -80,7 +82,8 @@ export class Sender {
       while (this.again) {
         this.again = false;
         for (;;) {
-          const rows = await this.around.store.head(this.most);
+          // A session does not end before what its person said is said.
+          const rows = (await this.around.store.head(this.most)).filter(([, { kind, aid }]) => kind != "end" || !this.pending.includes(aid));
           if (!rows.length) break;
           const wait = await this.deliver(rows);
           if (wait !== undefined) {

@@ -15,11 +15,12 @@ export interface Page {
   autoShow: boolean;
   /** The server's clock. */
   now(): number;
+  /** The anonymous id of now. */
   aid(): string | undefined;
   /** Whether the person may be shown anything. */
   maySee(): boolean;
-  /** A request as the person of now; rejects with what is final. */
-  request(method: string, path: string, body: object): Promise<any>;
+  /** A request as somebody; rejects with what is final. */
+  request(method: string, path: string, body: object, aid?: string): Promise<any>;
   /** `stays`: it is on offer as before. */
   acknowledge(ack: { instructionId: string; status: string; actionId?: string; at: string }, stays: boolean): void;
   change(key: string, change: (value: any) => any): Promise<void>;
@@ -38,7 +39,7 @@ export class Shows {
   private readonly offered = new Map<string, string>();
   private readonly ended = new Set<string>();
   private answers: Promise<unknown> = Promise.resolve();
-  private readonly host: Host;
+  private host: Host;
 
   constructor(private readonly page: Page) {
     this.host = this.makeHost();
@@ -72,9 +73,12 @@ export class Shows {
     void this.renderer?.then((renderer) => renderer.withdraw(id));
   }
 
+  /** Takes everything away. What was answered is still sent, as who answered it. */
   clear(): void {
     this.offered.clear();
     void this.renderer?.then((renderer) => renderer.clear());
+    this.renderer = undefined;
+    this.host = this.makeHost();
   }
 
   async present(instruction: Instruction, options: PresentOptions): Promise<void> {
@@ -86,26 +90,30 @@ export class Shows {
   }
 
   private async with(show: (renderer: Renderer) => Promise<unknown>, instruction?: Instruction): Promise<void> {
+    const { host, page } = this;
     try {
-      this.renderer ??= this.page.load().then((made) => made.createRenderer(this.host));
+      this.renderer ??= page.load().then((made) => made.createRenderer(host));
       // Loaded again with the next instruction; this one stays on offer.
       this.renderer.catch(() => (this.renderer = undefined));
       await show(await this.renderer);
     } catch (error) {
       if (instruction) this.offered.delete(instruction.instructionId);
-      this.page.emit("error", { code: "show_failed", message: String(error), instruction });
+      page.emit("error", { code: "show_failed", message: String(error), instruction });
     }
   }
 
   /** Asks in order; what may work later is asked again. */
-  private ask<T>(method: string, path: string, body: object): Promise<T> {
-    const next = this.answers.then(() => this.page.request(method, path, body));
+  private ask<T>(aid: string | undefined, path: string, body: object): Promise<T> {
+    const next = this.answers.then(() => this.page.request("POST", path, body, aid));
     this.answers = next.catch(() => {});
     return next;
   }
 
+  /** A renderer's host: that of one person, the first one it hears of. */
   private makeHost(): Host {
     const { page, ended, offered } = this;
+    let mine: string | undefined;
+    const aid = () => (mine ??= page.aid());
     const attempt = (id: string, rest: string) => `/v1/sdk/attempts/${encodeURIComponent(id)}/${rest}`;
     return {
       get locale() {
@@ -113,11 +121,12 @@ export class Shows {
       },
       container: page.container,
       newId,
+      now: page.now,
       onOffer: ({ instructionId, expiresAt }) =>
         page.maySee() &&
         !ended.has(instructionId) &&
         !(Date.parse(expiresAt) < page.now()) &&
-        (offered.get(instructionId) ?? page.aid()) == page.aid(),
+        (offered.get(instructionId) ?? aid()) == page.aid(),
       acknowledge({ instructionId, kind }, status, actionId) {
         const isButton = kind == "feedback";
         if (!isButton && status != "received") {
@@ -128,19 +137,19 @@ export class Shows {
         }
         page.acknowledge({ instructionId, status, actionId, at: iso(page.now()) }, isButton);
       },
-      start: (surveyId, from) => this.ask("POST", `/v1/sdk/surveys/${encodeURIComponent(surveyId)}/attempts`, from),
-      answer: (id, answers) => this.ask<any>("POST", attempt(id, "answers"), { answers }).then((data) => data.next),
-      complete: (id) => this.ask("POST", attempt(id, "complete"), {}),
-      dismiss: (id) => this.ask("POST", attempt(id, "dismiss"), {}),
+      start: (surveyId, from) => this.ask(aid(), `/v1/sdk/surveys/${encodeURIComponent(surveyId)}/attempts`, from),
+      answer: (id, answers) => this.ask<any>(aid(), attempt(id, "answers"), { answers }).then((data) => data.next),
+      complete: (id) => this.ask(aid(), attempt(id, "complete"), {}),
+      dismiss: (id) => this.ask(aid(), attempt(id, "dismiss"), {}),
       open,
       draft: async (id) => {
         const draft = (await page.get("drafts"))?.[id];
-        return draft?.aid == page.aid() ? draft : null;
+        return draft?.aid == aid() ? draft : null;
       },
       keep: (id, draft) =>
         void page.change("drafts", (drafts = {}) => {
           const { [id]: _, ...others } = drafts;
-          return draft ? { ...others, [id]: { ...draft, aid: page.aid() } } : others;
+          return draft ? { ...others, [id]: { ...draft, aid: aid() } } : others;
         }),
       tell: (event, detail) => page.emit(event, detail),
     };

@@ -61,6 +61,9 @@ export type Said =
 /** When, and by what, a session goes on. */
 type Moment = { at: number; id: string; locale: string };
 
+/** Where properties of a person go: no further than analytics were consented to. */
+export const PROPERTIES = "/v1/sdk/user-properties";
+
 const SESSION_TIMEOUT = 1800;
 /** Tabs besides the one that writes whose drafts are known. */
 const MOST_TABS = 20;
@@ -83,8 +86,9 @@ export function write(
 ): { me: Me; add: Item[]; change: Change } {
   const me = { ...(before ?? nobody()) };
   const add: Item[] = [];
+  const isKnown = () => me.analytics ?? granted;
   const event = (draft: { at: number; locale: string; screen?: string }, name: string, id: string, properties?: EventProperties) => {
-    if (!(me.analytics ?? granted)) return;
+    if (!isKnown()) return;
     const { at, screen, locale } = draft;
     const entry = { eventId: id, name, timestamp: iso(at), anonymousId: me.aid, properties };
     add.push({ kind: "event", aid: me.aid, sid: me.sid!, event: entry, screen, locale });
@@ -128,7 +132,7 @@ export function write(
         if (draft.cold) lifecycle(draft, "app_opened");
         break;
       case "call":
-        call(draft.method, draft.path, draft.body);
+        if (draft.path != PROPERTIES || isKnown()) call(draft.method, draft.path, draft.body);
         break;
       case "identify":
         add.push({ kind: "identify", token: draft.token, aid: me.aid });

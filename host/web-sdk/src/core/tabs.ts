@@ -18,15 +18,19 @@ export class Tabs {
     private readonly lead: (leads: boolean) => void,
   ) {}
 
+  /** Hears the other tabs. Keeps nothing. */
+  listen(): void {
+    if (this.channel || typeof BroadcastChannel != "function") return;
+    this.channel = new BroadcastChannel(this.name);
+    this.channel.onmessage = ({ data }) => this.hear(data);
+  }
+
   /** Takes part, until the page goes away. */
   join(): void {
     if (this.isAlone) return this.change(true);
     if (this.asked) return;
     this.asked = new AbortController();
-    if (typeof BroadcastChannel == "function") {
-      this.channel = new BroadcastChannel(this.name);
-      this.channel.onmessage = ({ data }) => this.hear(data);
-    }
+    this.listen();
     if (navigator.locks) this.request({ signal: this.asked.signal });
     else this.change(true);
   }

@@ -81,7 +81,7 @@ export class Attempt {
 
   /** Takes an answer, and sends it. */
   give(questionId: string, value: Json): void {
-    const answer = { questionId, value, answeredAt: new Date().toISOString() };
+    const answer = { questionId, value, answeredAt: new Date(this.#host.now()).toISOString() };
     this.#live = true;
     this.#note(answer);
     this.#unsent.delete(questionId);

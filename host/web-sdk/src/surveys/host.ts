@@ -269,6 +269,8 @@ export interface Host {
 
   /** A new UUID. */
   newId(): string;
+  /** The server's clock, in milliseconds since 1970. */
+  now(): number;
 
   /** Whether an instruction may still be shown: not expired, not ended in another tab, same person, consent. */
   onOffer(instruction: Instruction): boolean;

@@ -71,7 +71,7 @@ export const createRenderer: CreateRenderer = (host) => {
     const { survey, message } = instruction.payload;
     const draft = survey ? await host.draft(instruction.instructionId).catch(() => null) : null;
     // What was begun is gone on with: it was shown, and is on offer no longer.
-    if (!draft && !instruction.local && !host.onOffer(instruction)) return job.end("withdrawn");
+    if (!draft && !host.onOffer(instruction)) return job.end("withdrawn");
     const questions = survey?.flow?.questions ?? [];
     const known = message ?? (questions.length && questions.every(({ type }) => type in FIELDS));
     // Without style sheets of its own it would be something bare; a newer server may ask what this does not know.
@@ -172,7 +172,7 @@ export const createRenderer: CreateRenderer = (host) => {
       }
       const { attemptId, surveyVersion, survey } = attempt;
       if (!survey) return "discarded";
-      const now = Date.now();
+      const now = host.now();
       const at = new Date(now).toISOString();
       const instruction: Instruction = {
         instructionId: clientAttemptId,

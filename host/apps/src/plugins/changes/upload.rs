@@ -110,7 +110,7 @@ async fn keep(
         let detail =
             json!({"digest": digest, "kind": kind.as_str(), "sizeBytes": version.size_bytes});
         owner
-            .record(&mut tx, "plugin.uploaded", resource, detail, now)
+            .record(&mut tx, store::UPLOADED, resource, detail, now)
             .await?;
     }
     tx.commit().await?;

@@ -5,6 +5,7 @@ import { loadSession, session } from "../lib/session.js";
 import { Button } from "../ui/button.js";
 import { Questions } from "../ui/dialog.js";
 import { ErrorView } from "../ui/error.js";
+import { Loading } from "../ui/facts.js";
 import { Search } from "../ui/form.js";
 import { Icon } from "../ui/icon.js";
 import { Empty, Toasts } from "../ui/notice.js";
@@ -54,7 +55,7 @@ function Page() {
   const api = description.value;
   if (failure.value) return html`<${ErrorView} error=${failure.value} retry=${begin} />`;
   // Examples have the app and the session of who is signed in: both are known before anything is shown.
-  if (!api || session.value === undefined) return html`<p role="status" class="loading">Loading…</p>`;
+  if (!api || session.value === undefined) return html`<${Loading} />`;
   const operation = api.operations.find(({ id }) => id == operationId);
   if (operation) return html`<${OperationPage} key=${operation.id} operation=${operation} />`;
   if (schema && api.schemas[schema]) return html`<${SchemaPage} key=${schema} name=${schema} />`;

@@ -181,6 +181,9 @@ export async function list(path, query, signal) {
   return { ...data, items: data.items ?? [], nextCursor: data.nextCursor ?? null };
 }
 
+/** @param {unknown} value */
+const isObject = (value) => value && typeof value == "object" && !Array.isArray(value);
+
 /**
  * The merge patch (RFC 7396) that makes `after` of `before`. Arrays are replaced whole.
  * @param {Record<string, any>} before
@@ -192,8 +195,9 @@ export function difference(before, after) {
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const [old, now] = [before[name], after[name]];
     if (JSON.stringify(old) === JSON.stringify(now)) continue;
-    const objects = [old, now].every((value) => value && typeof value == "object" && !Array.isArray(value));
-    found[name] = now === undefined ? null : objects ? difference(old, now) : now;
+    // Null removes: a trigger has another word for a value that is missing.
+    if (now === null && after.kind == "property_changed" && /^(from|to)$/.test(name)) found[`${name}Missing`] = true;
+    else found[name] = now === undefined ? null : isObject(now) ? difference(isObject(old) ? old : {}, now) : now;
   }
   return found;
 }

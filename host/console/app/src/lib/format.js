@@ -14,7 +14,7 @@ export function setZone(next) {
 const NUMBER = new Intl.NumberFormat();
 const PERCENT = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
 const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
@@ -36,8 +36,8 @@ export const count = (total, estimate) => (total === undefined ? "" : number(tot
 /** The time in the zone that is chosen. @param {string} instant */
 export const time = (instant) => (zone.value ? utc(instant) : TIME.format(new Date(instant)));
 
-/** The day in that zone. @param {string} instant */
-export const day = (instant) => (zone.value ? utc(instant).slice(0, 10) : DAY.format(new Date(instant)));
+/** The day in UTC, by which the server counts. @param {string} instant */
+export const utcDay = (instant) => DAY.format(new Date(instant));
 
 /** The same instant in UTC, to the second. @param {string} instant */
 export const utc = (instant) => `${new Date(instant).toISOString().slice(0, 19).replace("T", " ")} UTC`;

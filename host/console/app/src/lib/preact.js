@@ -2,9 +2,9 @@
 import { h } from "../../vendor/preact.js";
 import htm from "../../vendor/htm.js";
 
-export { Component, Fragment, createContext, h, render } from "../../vendor/preact.js";
+export { createContext, h, render } from "../../vendor/preact.js";
 export { useCallback, useContext, useEffect, useErrorBoundary, useId, useLayoutEffect, useMemo, useRef, useState } from "../../vendor/hooks.js";
-export { batch, computed, effect, signal, useComputed, useSignal, useSignalEffect } from "../../vendor/signals.js";
+export { batch, computed, effect, signal } from "../../vendor/signals.js";
 
 /**
  * Markup as a tagged template.

@@ -7,7 +7,7 @@ import { say } from "../lib/notice.js";
 import { html, useState } from "../lib/preact.js";
 import { go, link, route } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { Badge, Button, Checkbox, Copy, Empty, ErrorView, Facts, Form, Input, Json, JsonField, LinkButton, MARKED, Notice, NumberInput, PageHead, put, RestoredDraft, Select, Table, Tabs, Text, TextArea, Time, Words, useSaving } from "../ui/index.js";
+import { Badge, Button, Checkbox, Copy, Empty, ErrorView, Facts, Form, Input, Json, JsonField, LinkButton, Loading, MARKED, Notice, NumberInput, PageHead, put, RestoredDraft, Select, Table, Tabs, Text, TextArea, Time, Words, useSaving } from "../ui/index.js";
 
 const WRITTEN = ["description", "status", "enforcement", "additionalProperties", "properties", "validator"];
 const EMPTY = { name: "", status: "active", enforcement: "observe", additionalProperties: "allow", properties: [] };
@@ -83,8 +83,8 @@ function Fields({ property, at, onChange, onRemove }) {
 /** @param {{ properties: Property[], onChange: (properties: Property[]) => void }} props */
 const PropertyFields = ({ properties, onChange }) => html`
   ${properties.map((property, index) => html`<${Fields} key=${index} property=${property} at=${`/properties/${index}`}
-    onChange=${(/** @type {Property} */ changed) => onChange(properties.map((one, place) => (place == index ? changed : one)))}
-    onRemove=${() => onChange(properties.filter((_, place) => place != index))} />`)}
+    onChange=${(/** @type {Property} */ changed) => onChange(properties.with(index, changed))}
+    onRemove=${() => onChange(properties.toSpliced(index, 1))} />`)}
   <p><${Button} onClick=${() => onChange([...properties, { name: "", type: "string", required: false }])}>Add a property<//></p>`;
 
 /** Proposes the properties from the events that came. @param {{ draft: import("../lib/draft.js").Draft<any>, name: string }} props */
@@ -174,7 +174,7 @@ function Saved({ params }) {
   const { data: definition, error, reload, set } = useResource(inApp(`/event-definitions/${params.definitionId}`));
   const back = { href: link("/apps/:appId/definitions", params), title: "Definitions" };
   if (error && !definition) return html`<${PageHead} title="Definition" back=${back} /><${ErrorView} error=${error} retry=${reload} />`;
-  if (!definition) return html`<p role="status" class="loading">Loading…</p>`;
+  if (!definition) return html`<${Loading} />`;
   const { name, status, version, stats } = definition;
   const tabs = [
     { id: "schema", title: "Schema", render: () => (can("editor") ? html`<${Editor} definition=${definition} onSaved=${set} />` : html`<${Json} value=${written(definition)} label="Definition" />`) },

@@ -6,7 +6,7 @@ import { say } from "../lib/notice.js";
 import { html, useState } from "../lib/preact.js";
 import { link } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { Badge, Button, confirm, Copy, ErrorView, Json, PageHead, Tabs, Time, useSaving } from "../ui/index.js";
+import { Badge, Button, confirm, Copy, ErrorView, Json, Loading, PageHead, Tabs, Time, useSaving } from "../ui/index.js";
 import { Editor } from "./message/editor.js";
 import { STATUSES, TYPES, written } from "./message/kinds.js";
 import { trialClass, Try } from "./message/preview.js";
@@ -46,7 +46,7 @@ export default function MessagePage({ params }) {
   const { data: campaign, error, reload, set } = useResource(inApp(`/campaigns/${params.campaignId}`));
   const back = { href: link("/apps/:appId/messages", params), title: "Messages" };
   if (error && !campaign) return html`<${PageHead} title="Message" back=${back} /><${ErrorView} error=${error} retry=${reload} />`;
-  if (!campaign) return html`<p role="status" class="loading">Loading…</p>`;
+  if (!campaign) return html`<${Loading} />`;
   return html`<${Message} campaign=${campaign} set=${set} back=${back} />`;
 }
 

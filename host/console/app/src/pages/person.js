@@ -4,7 +4,7 @@ import { whole } from "../lib/load.js";
 import { html } from "../lib/preact.js";
 import { link } from "../lib/router.js";
 import { can } from "../lib/session.js";
-import { Badge, Copy, Empty, ErrorView, Facts, LinkButton, PageHead, Table, Tabs, Time } from "../ui/index.js";
+import { Badge, Copy, Empty, ErrorView, Facts, LinkButton, Loading, PageHead, Table, Tabs, Time } from "../ui/index.js";
 import { nameOf, place, usePerson } from "./find.js";
 import { Kept } from "./plugin/kept.js";
 import { Privacy } from "./person-privacy.js";
@@ -65,7 +65,7 @@ export default function Person({ params }) {
   const { data: person, error, reload } = usePerson(params.personId);
   const back = { href: link("/apps/:appId/people", params), title: "People" };
   if (error && !person) return html`<${PageHead} title="Person" back=${back} /><${ErrorView} error=${error} retry=${reload} />`;
-  if (!person) return html`<p role="status" class="loading">Loading…</p>`;
+  if (!person) return html`<${Loading} />`;
   const { profile } = person;
   const tabs = [
     { id: "timeline", title: "Timeline", render: () => html`<${Timeline} person=${profile} />` },

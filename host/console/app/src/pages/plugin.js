@@ -5,7 +5,7 @@ import { useResource } from "../lib/load.js";
 import { say } from "../lib/notice.js";
 import { html } from "../lib/preact.js";
 import { go } from "../lib/router.js";
-import { Badge, Button, confirm, ErrorView, Notice, PageHead, Tabs } from "../ui/index.js";
+import { Badge, Button, confirm, ErrorView, Loading, Notice, PageHead, Tabs } from "../ui/index.js";
 import { Logs, Statistics } from "./plugin/running.js";
 import { Backtest, Shadow } from "./plugin/trials.js";
 import { Rollout, Versions } from "./plugin/versions.js";
@@ -19,7 +19,7 @@ export default function Plugin({ params }) {
   const { data: plugin, error, reload } = useResource(ofOwner(`/plugins/${params.name}`));
   const back = { href: listPage(), title: ofServer() ? "Operator" : "Plugins" };
   if (error && !plugin) return html`<${PageHead} title=${params.name ?? ""} back=${back} /><${ErrorView} error=${error} retry=${reload} />`;
-  if (!plugin) return html`<p role="status" class="loading">Loading…</p>`;
+  if (!plugin) return html`<${Loading} />`;
   const { name, kind, scope, slot, health } = plugin;
   const admin = manages() && scope == ownScope();
   const remove = () => confirm({

@@ -1,13 +1,13 @@
 // One segment: its conditions with a live count, its members, its size over time, and who uses it.
 import { difference, post } from "../lib/api.js";
 import { useDraft } from "../lib/draft.js";
-import { day, number, percent, time } from "../lib/format.js";
+import { number, percent, time, utcDay } from "../lib/format.js";
 import { useList, useLoaded, useResource, whole } from "../lib/load.js";
 import { say } from "../lib/notice.js";
 import { html, useEffect, useState } from "../lib/preact.js";
 import { go, link, route } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { AudienceEditor, Badge, Button, Chart, Copy, Empty, ErrorView, Form, Input, Json, Notice, PageHead, put, RestoredDraft, Table, Tabs, TextArea, Time, useSaving } from "../ui/index.js";
+import { AudienceEditor, Badge, Button, Chart, Copy, Empty, ErrorView, Form, Input, Json, Loading, Notice, PageHead, put, RestoredDraft, Table, Tabs, TextArea, Time, useSaving } from "../ui/index.js";
 import { remove } from "./segments.js";
 
 const PAUSE = 400;
@@ -91,9 +91,9 @@ function History({ segmentId }) {
   const { from = "", to = "" } = route.value.query;
   const { data, error, reload } = useResource(inApp(`/segments/${segmentId}/history`), { from, to });
   if (error) return html`<${ErrorView} error=${error} retry=${reload} />`;
-  if (!data) return html`<p role="status" class="loading">Loading…</p>`;
+  if (!data) return html`<${Loading} />`;
   if (!data.length) return html`<${Empty} title="There is no size yet" actions=${html`<${Button} onClick=${reload}>Look again<//>`}><p>One is kept a day, once everybody was looked at.</p><//>`;
-  return html`<${Chart} title="People in it, the last 90 days" head="Day" labels=${data.map((/** @type {any} */ { at }) => day(at))} series=${[{ name: "people", values: data.map((/** @type {any} */ { size }) => size) }]} />`;
+  return html`<${Chart} title="People in it, the last 90 days (UTC)" head="Day" labels=${data.map((/** @type {any} */ { at }) => utcDay(at))} series=${[{ name: "people", values: data.map((/** @type {any} */ { size }) => size) }]} />`;
 }
 
 /** @type {Record<string, string>} */
@@ -114,7 +114,7 @@ export default function SegmentPage({ params, query }) {
   const { data, error, reload, set } = useResource(source ? inApp(`/segments/${source}`) : null);
   const back = { href: link("/apps/:appId/segments", params), title: "Segments" };
   if (error && !data) return html`<${ErrorView} error=${error} retry=${reload} />`;
-  if (source && !data) return html`<p role="status" class="loading">Loading…</p>`;
+  if (source && !data) return html`<${Loading} />`;
   if (fresh) {
     return html`<${PageHead} title="New segment" back=${back} />
       ${can("editor") ? html`<${Editor} key=${source} segment=${data ? { ...written(data), name: `${data.name} (copy)` } : {}} name=${`segment.new.${source ?? ""}`} onSaved=${() => {}} />` : html`<${Notice}>An editor makes segments.<//>`}`;

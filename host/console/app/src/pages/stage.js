@@ -20,6 +20,7 @@ const WORDS = ["en", "de", "fr", "es", "ar"];
 const hostOf = (locale, { note, displayed }) => ({
   locale,
   newId: () => crypto.randomUUID(),
+  now: Date.now,
   onOffer: () => true,
   acknowledge: (/** @type {any} */ _, /** @type {string} */ status, /** @type {string} */ action = "") => note(`acknowledged: ${status} ${action}`.trim()),
   start: async (/** @type {string} */ surveyId, /** @type {any} */ { clientAttemptId }) => ({ attemptId: clientAttemptId, surveyId, surveyVersion: 1, state: "started", next: null }),

@@ -7,7 +7,7 @@ import { useList, useResource, whole } from "../lib/load.js";
 import { html, useEffect, useState } from "../lib/preact.js";
 import { link, route, setQuery } from "../lib/router.js";
 import { inApp } from "../lib/session.js";
-import { Badge, Button, Copy, Day, Empty, ErrorView, Facts, Funnel, LinkButton, Loaded, Notice, PageHead, Select, Table, Tabs, Time } from "../ui/index.js";
+import { Badge, Button, Copy, Day, Empty, ErrorView, Facts, Funnel, LinkButton, Loaded, Loading, Notice, PageHead, Select, Table, Tabs, Time } from "../ui/index.js";
 import { flowOf } from "./survey/model.js";
 import { answerInWords, answersSo, reportOf, wordsOf } from "./survey/report.js";
 
@@ -146,7 +146,7 @@ export default function SurveyResults({ params, query }) {
   const survey = useResource(path);
   const report = useResource(`${path}/analytics`, { from, to });
   if (survey.error && !survey.data) return html`<${ErrorView} error=${survey.error} retry=${survey.reload} />`;
-  if (!survey.data) return html`<p role="status" class="loading">Loading…</p>`;
+  if (!survey.data) return html`<${Loading} />`;
   const name = survey.data.name.replace(/[^\w-]+/g, "-").toLowerCase();
   const tabs = (/** @type {any} */ data) => [
     { id: "report", title: "Results", render: () => html`<${Report} survey=${survey.data} report=${data} />` },

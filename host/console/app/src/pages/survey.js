@@ -8,7 +8,7 @@ import { say } from "../lib/notice.js";
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { go, link, route, setQuery } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { AudienceEditor, Badge, Button, CapEditor, confirm, Copy, ErrorView, Field, Form, Input, Json, JsonField, LinkButton, Notice, NumberInput, PageHead, put, RestoredDraft, ScheduleEditor, Select, Tabs, TextArea, TriggerEditor, useSaving } from "../ui/index.js";
+import { AudienceEditor, Badge, Button, CapEditor, confirm, Copy, ErrorView, Field, Form, Input, Json, JsonField, LinkButton, Loading, Notice, NumberInput, PageHead, put, RestoredDraft, ScheduleEditor, Select, Tabs, TextArea, TriggerEditor, useSaving } from "../ui/index.js";
 import { Branches } from "./survey/branches.js";
 import { Languages } from "./survey/languages.js";
 import { Look } from "./survey/look.js";
@@ -189,7 +189,7 @@ export default function Survey({ params, query }) {
   const source = fresh ? query.from : params.surveyId;
   const { data, error, reload, set } = useResource(source ? inApp(`/surveys/${source}`) : null);
   if (error && !data) return html`<${ErrorView} error=${error} retry=${reload} />`;
-  if (source && !data) return html`<p role="status" class="loading">Loading…</p>`;
+  if (source && !data) return html`<${Loading} />`;
   if (!can("editor")) return data && !fresh ? html`<${Reading} survey=${data} />` : html`<${PageHead} title="New survey" /><${Notice}>An editor makes surveys.<//>`;
   if (!fresh) return html`<${Composer} key=${data.id} survey=${data} name=${`survey.${data.id}`} onSaved=${set} />`;
   const begun = data ? { ...written(data), name: `${data.name} (copy)` } : newSurvey();

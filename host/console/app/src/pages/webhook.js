@@ -7,7 +7,7 @@ import { say } from "../lib/notice.js";
 import { html, useState } from "../lib/preact.js";
 import { go, link, route, setQuery } from "../lib/router.js";
 import { inApp } from "../lib/session.js";
-import { Badge, Button, confirm, Copy, Dialog, Empty, ErrorView, Form, Notice, NumberInput, PageHead, Progress, RestoredDraft, Secret, Table, Tabs, Time, Instant, useSaving } from "../ui/index.js";
+import { Badge, Button, confirm, Copy, Dialog, Empty, ErrorView, Form, Loading, Notice, NumberInput, PageHead, Progress, RestoredDraft, Secret, Table, Tabs, Time, Instant, useSaving } from "../ui/index.js";
 import { Fields, Health, HealthBadge } from "./webhook/parts.js";
 
 const DAY = 86_400_000;
@@ -111,7 +111,7 @@ export default function Webhook({ params, query }) {
   const back = { href: link("/apps/:appId/webhooks", params), title: "Webhooks" };
   usePolling(reload, query.recovering ? 3000 : 10_000);
   if (error && !webhook) return html`<${PageHead} title="Webhook" back=${back} /><${ErrorView} error=${error} retry=${reload} />`;
-  if (!webhook) return html`<p role="status" class="loading">Loading…</p>`;
+  if (!webhook) return html`<${Loading} />`;
   const lately = () => setRecover(new Date(Date.now() - DAY).toISOString());
   const enable = async () => {
     set(await post(`${path}/enable`));

@@ -1,7 +1,7 @@
 // Fields that editors of campaigns share: numbers, lists of words, spans of time, and lists of things in an order.
-import { html, useLayoutEffect, useRef, useState } from "../lib/preact.js";
+import { html, useRef, useState } from "../lib/preact.js";
 import { Button, refocus } from "./button.js";
-import { Field, Input, Select } from "./form.js";
+import { Field, Input, Select, useText } from "./form.js";
 
 /** @typedef {import("./form.js").Common} Common */
 
@@ -25,8 +25,16 @@ export const isBlank = (value) => !value || !Object.keys(value).length;
 export const Text = ({ value = "", onChange, ...field }) => html`<${Input} ...${field} value=${value ?? ""} onInput=${(/** @type {string} */ text) => onChange(text || undefined)} />`;
 
 /** A number that may be missing. @param {Common & { presses?: boolean, value?: number, onChange: (value: number | undefined) => void, min?: number, max?: number, step?: number | "any" }} props */
-export const NumberInput = ({ value, onChange, min, max, step, rest = {}, ...field }) =>
-  html`<${Input} ...${field} type="number" rest=${{ min, max, step, class: "number", ...rest }} value=${value ?? ""} onInput=${(/** @type {string} */ text) => onChange(text === "" ? undefined : Number(text))} />`;
+export function NumberInput({ value, onChange, min, max, step, rest = {}, ...field }) {
+  // What is typed, as long as it is the number. What is emptied stays so until it is left, whatever stands for no number.
+  const [text, setText] = useState(/** @type {string | undefined} */ (undefined));
+  const type = (/** @type {string} */ next) => {
+    setText(next);
+    onChange(next ? Number(next) : undefined);
+  };
+  const onBlur = () => setText(text || undefined);
+  return html`<${Input} ...${field} type="number" rest=${{ min, max, step, class: "number", ...rest, onBlur }} value=${text === "" || Number(text) === value ? text : String(value ?? "")} onInput=${type} />`;
+}
 
 /** Words with commas between them; in quotation marks if they have a comma, a quotation mark or blanks around. @param {string[]} words */
 export const joined = (words) => words.map((word) => (/^$|[,"]|^\s|\s$/.test(word) ? `"${word.replaceAll('"', '""')}"` : word)).join(", ");
@@ -40,17 +48,15 @@ export const split = (text) => [...text.matchAll(WORD)].map(([, marked, plain = 
 /** What is said of words that may be any text. */
 export const MARKED = "With commas between them; one that has a comma stands in quotation marks.";
 
+/** A word without what a line can't hold. @param {string} word */
+const flat = (word) => String(word).replace(/[\r\n]/g, "");
+
 /** Words with commas between them. @param {Common & { value?: string[], onChange: (value: string[]) => void }} props */
 export function Words({ value = [], onChange, ...field }) {
-  const whole = joined(value);
-  const [text, setText] = useState(whole);
-  useLayoutEffect(() => {
-    // Set from outside.
-    if (joined(split(text)) !== whole) setText(whole);
-  }, [whole]);
+  const [text, setText] = useText(joined(value.map(flat)), (text) => joined(split(text)));
   const type = (/** @type {string} */ next) => {
     setText(next);
-    onChange(split(next));
+    onChange(split(next).map((word) => value.find((one) => flat(one) == word) ?? word));
   };
   return html`<${Input} ...${field} value=${text} onInput=${type} />`;
 }
@@ -58,20 +64,33 @@ export function Words({ value = [], onChange, ...field }) {
 /** @type {[string, number][]} */
 const UNITS = [["days", 86_400], ["hours", 3600], ["minutes", 60], ["seconds", 1]];
 
-/** A span in seconds, in the unit that suits it. @param {Common & { value?: number, onChange: (seconds: number | undefined) => void, max?: number }} props */
+/** A span in seconds. Its unit is one that suits it, and stays while it is typed. @param {Common & { value?: number, onChange: (seconds: number | undefined) => void, max?: number }} props */
 export function Span({ value, onChange, label, max, ...field }) {
-  const [chosen, setChosen] = useState("");
-  const fitting = UNITS.find(([, size]) => value && value % size == 0) ?? ["minutes", 60];
-  const [unit, size] = UNITS.find(([name]) => name == chosen) ?? fitting;
-  const change = (/** @type {string} */ next) => {
-    const factor = UNITS.find(([name]) => name == next)?.[1] ?? 1;
-    setChosen(next);
-    if (value) onChange((value / size) * factor);
+  const read = () => {
+    const [, size] = UNITS.find(([, size]) => value && value % size == 0) ?? ["", 60];
+    return { size, amount: value && value / size, of: value };
+  };
+  const [typed, setTyped] = useState(read);
+  const { size, amount } = typed.of === value ? typed : read();
+  const set = (/** @type {number | undefined} */ amount, factor = size) => {
+    const of = amount && Math.round(amount * factor);
+    setTyped({ size: factor, amount, of });
+    onChange(of);
   };
   return html`<div class="row">
-    <${NumberInput} ...${field} label=${label} min=${0} max=${max && max / size} step="any" value=${value && value / size} onChange=${(/** @type {number | undefined} */ amount) => onChange(amount === undefined ? undefined : Math.round(amount * size))} />
-    <${Select} label=${`Unit of: ${label}`} value=${unit} options=${UNITS.map(([name]) => name)} onChange=${change} />
+    <${NumberInput} ...${field} label=${label} min=${0} max=${max && max / size} step="any" value=${amount} onChange=${set} />
+    <${Select} label=${`Unit of: ${label}`} value=${String(size)} options=${UNITS.map(([name, size]) => [String(size), name])} onChange=${(/** @type {string} */ next) => set(amount, Number(next))} />
   </div>`;
+}
+
+/**
+ * An id that others name: it is another once the field is left, and only one that nothing else has.
+ * @param {Common & { value: string, taken: string[], onChange: (id: string) => void }} props
+ */
+export function Id({ value, taken, onChange, rest, ...field }) {
+  const [text, setText] = useText(value, String);
+  const error = text != value && taken.includes(text) ? "It is taken." : undefined;
+  return html`<${Input} ...${field} error=${error} value=${text} onInput=${setText} rest=${{ ...rest, onChange: () => error || onChange(text) }} />`;
 }
 
 /** Local time in a form that fields of time take. @param {string | undefined} at */

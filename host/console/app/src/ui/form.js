@@ -9,6 +9,9 @@ import { ErrorView } from "./error.js";
 /** The errors of the form around. Fields say which pointers they show; the rest is shown above the buttons. */
 const Errors = createContext({ all: /** @type {FieldError[]} */ ([]), pointers: /** @type {Map<string, number>} */ (new Map()) });
 
+/** Whether a field shows an error. @param {string} at @param {FieldError} error */
+const covers = (at, { pointer }) => pointer == at || (at.endsWith("/") && `${pointer}/`.startsWith(at));
+
 /**
  * A form. `onSubmit` does it; what it throws is shown: at the fields by their pointers, the rest above the buttons.
  * @param {{ onSubmit: () => unknown, children: any, submit?: string, actions?: any, disabled?: boolean, label?: string }} props
@@ -41,14 +44,14 @@ export function Form({ onSubmit, children, submit = "Save", actions, disabled, l
   };
   return html`<form ref=${form} class="form" aria-label=${label} noValidate onSubmit=${run}>
     <${Errors.Provider} value=${{ all, pointers }}>${children}<//>
-    ${error && html`<${ErrorView} error=${error} errors=${all.filter(({ pointer }) => !pointers.has(pointer))} />`}
+    ${error && html`<${ErrorView} error=${error} errors=${all.filter((error) => ![...pointers.keys()].some((at) => covers(at, error)))} />`}
     <div class="actions"><${Button} type="submit" kind="primary" pending=${pending} disabled=${disabled}>${submit}<//>${actions}</div>
   </form>`;
 }
 
 /**
  * What is around a control. `children` is a function of the attributes that the control takes.
- * @param {{ label: string, hint?: any, error?: string, at?: string, inline?: boolean, children: (attributes: Record<string, any>) => any }} props at: the JSON pointer of the value in the request's body
+ * @param {{ label: string, hint?: any, error?: string, at?: string, inline?: boolean, children: (attributes: Record<string, any>) => any }} props at: the JSON pointer of the value in the request's body; with a slash at its end also of all that is in it
  */
 export function Field({ label, hint, error, at, inline, children }) {
   const id = useId();
@@ -62,8 +65,12 @@ export function Field({ label, hint, error, at, inline, children }) {
       else pointers.delete(at);
     };
   }, [at, pointers]);
-  const refused = all.filter(({ pointer }) => at !== undefined && pointer === at);
-  const found = error || refused.map(({ detail }) => detail).join(" ");
+  const refused = all.filter((error) => at !== undefined && covers(at, error));
+  const said = ({ pointer = "", detail = "" }) => {
+    const item = pointer.split(`${at}`)[1];
+    return item ? `${Number(item) + 1}. ${detail}` : detail;
+  };
+  const found = error || refused.map(said).join(" ");
   const described = [hint && `${id}-hint`, found && `${id}-error`].filter(Boolean).join(" ");
   const attributes = { id, "aria-describedby": described || undefined, "aria-invalid": found ? "true" : undefined };
   const control = children(attributes);
@@ -75,6 +82,20 @@ export function Field({ label, hint, error, at, inline, children }) {
 }
 
 /** @typedef {{ label: string, hint?: any, error?: string, at?: string, rest?: Record<string, any> }} Common */
+
+/**
+ * The text of a field as it is typed. A value that is set from outside takes its place where it says something else.
+ * @param {string} whole the value as a text
+ * @param {(text: string) => string} said the same of what is typed
+ * @returns {[string, (text: string) => void]}
+ */
+export function useText(whole, said) {
+  const [text, setText] = useState(whole);
+  useLayoutEffect(() => {
+    if (said(text) != whole) setText(whole);
+  }, [whole]);
+  return [text, setText];
+}
 
 /** Presses the button beside a field, or that of its dialog, instead of sending the form. @param {any} event */
 function press(event) {

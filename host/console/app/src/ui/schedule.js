@@ -1,9 +1,9 @@
 // When something runs, and how often one person meets it.
-import { html, useId } from "../lib/preact.js";
+import { html, useId, useRef } from "../lib/preact.js";
 import { Instant, isBlank, NumberInput, Ordered, PickSome, put } from "./fields.js";
 import { Checkbox, Input, Select } from "./form.js";
 
-const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+export const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /** A day by its whole name, however it was written. @param {string | number} day */
 const whole = (day) => (typeof day == "number" ? DAYS[(day + 6) % 7] : DAYS.find((name) => name.startsWith(String(day).toLowerCase()))) ?? String(day);
@@ -54,9 +54,12 @@ export function CapEditor({ value = {}, onChange, at = "/frequencyCap" }) {
     set("cooldownDays")(isBlank(changed) ? undefined : changed);
   };
   const ever = per?.windowDays == "lifetime";
+  // While the number is emptied there is no cap.
+  const time = useRef(30);
+  if (per) time.current = per.windowDays;
   return html`
     <div class="row">
-      <${NumberInput} label="At most so often a person" at=${`${at}/perSubject/max`} min=${1} max=${1000} hint="Empty: no limit." value=${per?.max} onChange=${(/** @type {any} */ max) => set("perSubject")(max === undefined ? undefined : { windowDays: 30, ...per, max })} />
+      <${NumberInput} label="At most so often a person" at=${`${at}/perSubject/max`} min=${1} max=${1000} hint="Empty: no limit." value=${per?.max} onChange=${(/** @type {any} */ max) => set("perSubject")(max === undefined ? undefined : { windowDays: time.current, ...per, max })} />
       ${per && html`<${Select} label="In what time" value=${ever ? "lifetime" : "days"} options=${[["days", "in days"], ["lifetime", "ever"]]} onChange=${(/** @type {string} */ next) => set("perSubject")({ ...per, windowDays: next == "days" ? 30 : next })} />`}
       ${per && !ever && html`<${NumberInput} label="Days" at=${`${at}/perSubject/windowDays`} min=${1} max=${365} value=${per.windowDays} onChange=${(/** @type {any} */ days) => set("perSubject")({ ...per, windowDays: days ?? 1 })} />`}
     </div>

@@ -4,6 +4,7 @@ import { html } from "../lib/preact.js";
 import { link, route, setQuery } from "../lib/router.js";
 import { LinkButton } from "./button.js";
 import { ErrorView } from "./error.js";
+import { Loading } from "./facts.js";
 
 /**
  * @typedef {object} Column
@@ -65,7 +66,7 @@ export function Pages({ label, data: { items, nextCursor, total, totalIsEstimate
 export function Table({ label, list, columns, id, actions, empty }) {
   const { data, error, loading, reload } = list;
   if (error && !data) return html`<${ErrorView} error=${error} retry=${reload} />`;
-  if (!data) return html`<p role="status" class="loading">Loading…</p>`;
+  if (!data) return html`<${Loading} />`;
   const { query } = route.value;
   const able = !data.nextCursor && !query.cursor;
   const rows = able ? sorted(data.items, columns) : data.items;

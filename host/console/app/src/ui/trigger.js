@@ -8,6 +8,7 @@ import { isBlank, NumberInput, Ordered, put, Span } from "./fields.js";
 import { FilterEditor } from "./filter.js";
 import { Input, Select } from "./form.js";
 import { JsonField } from "./json.js";
+import { DAYS } from "./schedule.js";
 
 /** @typedef {{ value: any, onChange: (value: any) => void, at: string }} Editor */
 
@@ -33,7 +34,6 @@ const MODES = [
   ["every_nth", "every n-th time"],
   ["at_least", "from the n-th time within days"],
 ];
-const DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /** How often. @param {Editor} props */
 function Occurrence({ value = { mode: "every" }, onChange, at }) {

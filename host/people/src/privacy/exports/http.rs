@@ -204,6 +204,9 @@ pub async fn download_export(
     if !genuine || query.expires <= now.0 {
         return Err(not_found());
     }
+    // What is left of a deleted app is removed later.
+    let app = services.apps.get(query.app).await?;
+    app.ok_or_else(not_found)?;
     let mut tx = services.db.read().await?;
     let row = store::find(&mut tx, query.app, id)
         .await?

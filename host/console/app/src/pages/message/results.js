@@ -1,11 +1,11 @@
 // What became of a message: each delivery with its way, who was to get it, and the numbers.
 import { downloadCsv } from "../../lib/download.js";
-import { day, number, percent, shortId, words } from "../../lib/format.js";
+import { number, percent, shortId, utcDay, words } from "../../lib/format.js";
 import { useList, useResource, whole } from "../../lib/load.js";
 import { html } from "../../lib/preact.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { inApp } from "../../lib/session.js";
-import { Badge, Button, Chart, Copy, Day, Dialog, Empty, ErrorView, Funnel, Json, LinkButton, Search, Select, Table, Time } from "../../ui/index.js";
+import { Badge, Button, Chart, Copy, Day, Dialog, Empty, ErrorView, Funnel, Json, LinkButton, Loading, Search, Select, Table, Time } from "../../ui/index.js";
 import { variantName } from "./kinds.js";
 
 /** @param {{ id: string, name?: string }} props */
@@ -23,7 +23,7 @@ function Delivery({ id, campaign, onClose }) {
   const { data: delivery, error, reload } = useResource(inApp(`/push/deliveries/${id}`));
   return html`<${Dialog} wide title="Delivery" onClose=${onClose}>
     ${error && html`<${ErrorView} error=${error} retry=${reload} />`}
-    ${!error && !delivery && html`<p role="status" class="loading">Loading…</p>`}
+    ${!error && !delivery && html`<${Loading} />`}
     ${delivery && html`<p><${Copy} text=${delivery.deliveryId} label="id of the delivery" /></p>
       <p><${State} ...${delivery} /> ${variantName(campaign, delivery.variantId)}, ${delivery.attempts} attempts ${delivery.test && html`<${Badge}>test<//>`}</p>
       <ol>${delivery.transitions.map((/** @type {any} */ one) => html`<li>${words(one.status)} <${Time} at=${one.at} /></li>`)}</ol>
@@ -102,7 +102,7 @@ export function Analytics({ campaign }) {
   const set = (/** @type {string} */ name) => (/** @type {string} */ value) => setQuery({ [name]: value }, { replace: true });
   const filter = html`<div class="filters"><${Day} label="From (UTC)" value=${from} onInput=${set("from")} /><${Day} label="To (UTC)" value=${to} onInput=${set("to")} /></div>`;
   if (error && !data) return html`${filter}<${ErrorView} error=${error} retry=${reload} />`;
-  if (!data) return html`${filter}<p role="status" class="loading">Loading…</p>`;
+  if (!data) return html`${filter}<${Loading} />`;
   const { totals, perVariant, perAction, series } = data;
   const steps = present(STEPS, totals);
   const all = [...steps, ...present(OTHERS, totals)];
@@ -116,7 +116,7 @@ export function Analytics({ campaign }) {
   return html`${filter}
     <${Funnel} title="In all" steps=${steps.map((name) => ({ label: title(name), value: totals[name] }))} name="Messages" />
     <p>${present(OTHERS, totals).map((name) => `${title(name)}: ${number(totals[name])}`).join(", ")}.</p>
-    ${series.length > 0 && html`<${Chart} title="By the day (UTC)" head="Day" labels=${series.map((/** @type {any} */ one) => day(one.at))} series=${lines} />`}
+    ${series.length > 0 && html`<${Chart} title="By the day (UTC)" head="Day" labels=${series.map((/** @type {any} */ one) => utcDay(one.at))} series=${lines} />`}
     <h2>By variant</h2>
     <${Table} label="By variant" list=${whole(perVariant)} columns=${columns} id=${(/** @type {any} */ row) => row.variantId} empty=${html`<${Empty} title="No variant has numbers" />`} />
     ${perAction.length > 0 && html`<${Chart} kind="bars" title="What was pressed" head="Button" labels=${perAction.map(({ actionId = "" }) => actionId)} series=${[{ name: "clicked", values: perAction.map(({ clicked = 0 }) => clicked) }]} />`}`;

@@ -3,7 +3,7 @@ import { percent } from "../../lib/format.js";
 import { useList } from "../../lib/load.js";
 import { html } from "../../lib/preact.js";
 import { inApp } from "../../lib/session.js";
-import { Checkbox, CopyButton, Failed, FilterEditor, Input, JsonField, NumberInput, Ordered, put, Select, Text, TextArea } from "../../ui/index.js";
+import { Checkbox, CopyButton, Failed, FilterEditor, Id, Input, JsonField, NumberInput, Ordered, put, Select, Text, TextArea } from "../../ui/index.js";
 import { Languages } from "../survey/languages.js";
 import { textsOf } from "../survey/model.js";
 
@@ -22,12 +22,12 @@ function free(taken, stem) {
 
 /** @typedef {{ value: any, onChange: (value: any) => void, at: string }} Editor */
 
-/** @param {Editor} props */
-function Source({ value, onChange, at }) {
+/** @param {Editor & { taken: string[], onRename: (id: string) => void }} props */
+function Source({ value, onChange, at, taken, onRename }) {
   const set = (/** @type {string} */ name) => (/** @type {any} */ next) => onChange(put(value, name, next));
   const turn = (/** @type {string} */ kind) => onChange({ id: value.id, label: value.label, kind, ...(kind == "latest_event" && { eventName: "", lookbackDays: 30 }) });
   return html`<div class="row">
-      <${Input} label="Source" at=${`${at}/id`} value=${value.id} onInput=${set("id")} />
+      <${Id} label="Source" at=${`${at}/id`} value=${value.id} taken=${taken} onChange=${onRename} />
       <${Select} label="Where from" at=${`${at}/kind`} value=${value.kind} options=${KINDS} onChange=${turn} />
       ${value.kind == "latest_event" && html`<${Input} label="Event" at=${`${at}/eventName`} value=${value.eventName} onInput=${set("eventName")} />
         <${NumberInput} label="Days to look back" at=${`${at}/lookbackDays`} min=${1} max=${90} value=${value.lookbackDays} onChange=${set("lookbackDays")} />`}
@@ -82,9 +82,9 @@ export function Personalization({ value, onChange, at }) {
   const { sources = [], bindings = [] } = value;
   const set = (/** @type {string} */ name) => (/** @type {any} */ next) => onChange(put(value, name, next));
   // A source that is renamed keeps its bindings.
-  const setSources = (/** @type {any[]} */ next) => {
-    const renamed = next.length == sources.length ? new Map(sources.map((/** @type {any} */ source, /** @type {number} */ index) => [source.id, next[index].id])) : new Map();
-    onChange({ ...value, sources: next, bindings: bindings.map((/** @type {any} */ binding) => ({ ...binding, sourceId: renamed.get(binding.sourceId) ?? binding.sourceId })) });
+  const rename = (/** @type {number} */ index) => (/** @type {string} */ id) => {
+    const source = sources[index];
+    onChange({ ...value, sources: sources.with(index, { ...source, id }), bindings: bindings.map((/** @type {any} */ binding) => (binding.sourceId == source.id ? { ...binding, sourceId: id } : binding)) });
   };
   const own = (plugins.data?.items ?? []).filter(({ kind, scope }) => kind == "personalization" && scope != "builtin").map(({ name }) => [name, name]);
   return html`<fieldset><legend>Personalization</legend><${Failed} of=${[plugins]} />
@@ -94,8 +94,8 @@ export function Personalization({ value, onChange, at }) {
       ${(own.length > 0 || value.plugin) && html`<${Select} label="Resolved by" at=${`${at}/plugin`} value=${value.plugin ?? ""} options=${[["", "the plugin in the slot"], ...own]} onChange=${(/** @type {string} */ next) => set("plugin")(next || undefined)} />`}
     </div>
     <h4>Sources</h4>
-    <${Ordered} items=${sources} most=${16} onChange=${setSources} add="Add a source" blank=${() => ({ id: free(sources, "source"), kind: "user_property" })} name=${(/** @type {any} */ source) => `source ${source.id}`}
-      render=${(/** @type {any} */ source, /** @type {number} */ index, /** @type {any} */ change) => html`<${Source} value=${source} onChange=${change} at=${`${at}/sources/${index}`} />`} />
+    <${Ordered} items=${sources} most=${16} onChange=${set("sources")} add="Add a source" blank=${() => ({ id: free(sources, "source"), kind: "user_property" })} name=${(/** @type {any} */ source) => `source ${source.id}`}
+      render=${(/** @type {any} */ source, /** @type {number} */ index, /** @type {any} */ change) => html`<${Source} value=${source} onChange=${change} taken=${sources.map(({ id = "" }) => id)} onRename=${rename(index)} at=${`${at}/sources/${index}`} />`} />
     <h4>Tokens</h4>
     <${Ordered} items=${bindings} most=${32} onChange=${set("bindings")} add="Add a token" blank=${() => ({ id: free(bindings, "token"), sourceId: sources[0]?.id ?? "", key: "", type: "string" })} name=${(/** @type {any} */ binding) => `token ${binding.id}`}
       render=${(/** @type {any} */ binding, /** @type {number} */ index, /** @type {any} */ change) => html`<${Binding} value=${binding} sources=${sources} onChange=${change} at=${`${at}/bindings/${index}`} />`} />

@@ -4,7 +4,7 @@ import { bytes, number, percent, time, words, zone } from "../../lib/format.js";
 import { useList, useLoaded, usePolling, whole } from "../../lib/load.js";
 import { html, useState } from "../../lib/preact.js";
 import { route, setQuery } from "../../lib/router.js";
-import { Badge, Button, Chart, Empty, ErrorView, Select, Table, Time } from "../../ui/index.js";
+import { Badge, Button, Chart, Empty, ErrorView, Loading, Select, Table, Time } from "../../ui/index.js";
 import { ofOwner } from "./owner.js";
 
 const MINUTE = 60_000;
@@ -36,7 +36,7 @@ export function Statistics({ name }) {
   const found = useLoaded(`${path} ${minutes}`, (signal) => statistics(path, minutes, signal));
   const filter = html`<div class="filters"><${Select} label="Time" value=${range} options=${Object.entries(RANGES).map(([key, { title }]) => [key, title])} onChange=${(/** @type {string} */ value) => setQuery({ range: value == "day" ? "" : value })} /><p class="field"><${Button} onClick=${found.reload}>Ask again<//></p></div>`;
   if (found.error && !found.data) return html`<${ErrorView} error=${found.error} retry=${found.reload} />`;
-  if (!found.data) return html`<p role="status" class="loading">Loading…</p>`;
+  if (!found.data) return html`<${Loading} />`;
   const { all, parts, begins } = found.data;
   const versions = all.versions.filter((/** @type {any} */ version) => version.calls > 0);
   const labels = begins.map((at) => label(at, minutes));

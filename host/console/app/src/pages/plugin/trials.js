@@ -5,7 +5,7 @@ import { usePolling, useResource, whole } from "../../lib/load.js";
 import { html, useState } from "../../lib/preact.js";
 import { link, route, setQuery } from "../../lib/router.js";
 import { can, inApp } from "../../lib/session.js";
-import { Badge, Copy, Empty, ErrorView, Failed, Form, Funnel, Input, Notice, Progress, Select, Table, Time } from "../../ui/index.js";
+import { Badge, Copy, Empty, ErrorView, Failed, Form, Funnel, Input, Loading, Notice, Progress, Select, Table, Time } from "../../ui/index.js";
 import { ofOwner } from "./owner.js";
 
 /** What the active version did, and what the candidate would have done. @type {Record<string, Record<string, [string, string]>>} */
@@ -62,7 +62,7 @@ export function Shadow({ plugin }) {
   const { data, error, reload } = useResource(ofOwner(`/plugins/${plugin.name}/metrics`));
   usePolling(reload, plugin.rollout?.strategy == "shadow" ? 3000 : null);
   if (error && !data) return html`<${ErrorView} error=${error} retry=${reload} />`;
-  if (!data) return html`<p role="status" class="loading">Loading…</p>`;
+  if (!data) return html`<${Loading} />`;
   const tried = data.versions.filter((/** @type {any} */ version) => version.shadow);
   if (!tried.length) return html`<${Empty} title="No version was tried as a shadow"><p>Activate a version as a shadow: it sees the same calls, and what it would have decided otherwise stands here.</p><//>`;
   return tried.map((/** @type {any} */ version) => html`<${Comparison} key=${version.version} plugin=${plugin} version=${version} />`);

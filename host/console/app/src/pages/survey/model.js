@@ -93,13 +93,14 @@ export const spokenOf = ({ questions, endScreens }) => ({ questions, endScreens 
 /** A flow with all its parts. @param {any} survey */
 export const flowOf = ({ flow }) => ({ questions: [], branches: [], endScreens: [], ...flow });
 
-/** A flow with another id of a question, wherever it is named. @param {any} survey @param {string} from @param {string} to */
-export function renamed(survey, from, to) {
+/** A survey with another id of a question, wherever it is named. @param {any} survey @param {number} index @param {string} to */
+export function renamed(survey, index, to) {
   const text = (/** @type {any} */ value) => JSON.parse(JSON.stringify(value), (key, one) => (key == "questionId" && one === from ? to : one));
   const flow = flowOf(survey);
+  const from = flow.questions[index].id;
   const changed = {
     ...flow,
-    questions: flow.questions.map((/** @type {Question} */ question) => (question.id == from ? { ...question, id: to } : question)),
+    questions: flow.questions.with(index, { ...flow.questions[index], id: to }),
     branches: flow.branches.map((/** @type {any} */ branch) => ({ ...text(branch), from: branch.from == from ? to : branch.from })),
   };
   if (flow.startQuestionId == from) changed.startQuestionId = to;

@@ -1,6 +1,6 @@
 // The questions of a survey: what they ask, and what their type adds.
 import { html, useRef } from "../../lib/preact.js";
-import { Button, Checkbox, Input, NumberInput, Ordered, put, Select, Text, TextArea } from "../../ui/index.js";
+import { Button, Checkbox, Id, Input, NumberInput, Ordered, put, Select, Text, TextArea } from "../../ui/index.js";
 import { CHOICES, flowOf, freshId, LIMITS, newQuestion, renamed, SCALES, turned, TYPES, withFlow } from "./model.js";
 
 /** @typedef {{ value: any, set: (name: string) => (value: any) => void, at: string }} Part of a question */
@@ -59,8 +59,8 @@ function Extras({ value, set, at }) {
   return null;
 }
 
-/** One question. @param {{ value: any, onChange: (value: any) => void, onRename: (id: string) => void, index: number }} props */
-function Question({ value, onChange, onRename, index }) {
+/** One question. @param {{ value: any, onChange: (value: any) => void, taken: string[], onRename: (id: string) => void, index: number }} props */
+function Question({ value, onChange, taken, onRename, index }) {
   const at = `/flow/questions/${index}`;
   const set = (/** @type {string} */ name) => (/** @type {any} */ next) => onChange(put(value, name, next));
   const message = (/** @type {string | undefined} */ text) => {
@@ -79,7 +79,7 @@ function Question({ value, onChange, onRename, index }) {
     <details open=${more}><summary>More</summary>
       <${Text} label="What else it says" at=${`${at}/description`} value=${value.description} onChange=${set("description")} />
       ${value.type != "statement" && html`<${Text} label="What is said where an answer does not fit" at=${`${at}/validation/message`} hint="Empty: the SDK's own words, in each language." value=${value.validation?.message} onChange=${message} />`}
-      <${Input} label="Id" at=${`${at}/id`} hint="Answers and translations are kept under it." value=${value.id} onInput=${onRename} rest=${{ size: 8 }} />
+      <${Id} label="Id" at=${`${at}/id`} hint="Answers and translations are kept under it." value=${value.id} taken=${taken} onChange=${onRename} rest=${{ size: 8 }} />
     </details>
   </details>`;
 }
@@ -98,7 +98,7 @@ export function Questions({ value, onChange }) {
     ${questions.length > 3 && html`<p class="actions"><${Button} onClick=${() => fold(false)}>Fold all<//><${Button} onClick=${() => fold(true)}>Open all<//></p>`}
     <${Ordered} items=${questions} most=${100} add="Add a question" onChange=${(/** @type {any[]} */ all) => onChange(withFlow(value, "questions", all))} copy=${copied} blank=${() => newQuestion(questions)}
       name=${(/** @type {any} */ _, /** @type {number} */ index) => `question ${index + 1}`}
-      render=${(/** @type {any} */ question, /** @type {number} */ index, /** @type {any} */ set) => html`<${Question} value=${question} index=${index} onChange=${set} onRename=${(/** @type {string} */ id) => onChange(renamed(value, question.id, id))} />`} />
+      render=${(/** @type {any} */ question, /** @type {number} */ index, /** @type {any} */ set) => html`<${Question} value=${question} index=${index} onChange=${set} taken=${questions.map(({ id = "" }) => id)} onRename=${(/** @type {string} */ id) => onChange(renamed(value, index, id))} />`} />
     </div><h2>On the way</h2>
     <${Select} label="Progress" at="/flow/progressStyle" value=${flow.progressStyle ?? "bar"} options=${[["bar", "a bar"], ["steps", "question 1 of 3"], ["percent", "percent"], ["none", "not shown"]]} onChange=${(/** @type {string} */ style) => onChange(withFlow(value, "progressStyle", style))} />
     <${Checkbox} label="People may go back" checked=${Boolean(flow.backNavigation)} onChange=${(/** @type {boolean} */ on) => onChange(withFlow(value, "backNavigation", on))} />`;
