@@ -20,6 +20,7 @@ use nudge_db::{Db, Timestamp, Tx};
 use nudge_platform::event_names::{SESSION_BEGAN, is_reserved};
 use nudge_plugin_runtime::{Deciders, Plugins};
 use parking_lot::{Mutex, RwLock};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::key::Key;
@@ -30,6 +31,8 @@ use crate::segments::Segments;
 
 /// How long to wait before plugins that could not be loaded are tried again.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
+/// For so long what no plugin is asked about waits for the plugins.
+const PROMPT: Duration = Duration::from_millis(50);
 /// How often an app is read again because some app was forgotten meanwhile.
 const MOST_TRIES: u32 = 3;
 
@@ -337,10 +340,17 @@ impl Registry {
                 };
                 let loaded = loading::load(&mut tx, &row).await?;
                 drop(tx);
-                // Plugins may take long to load: a key that was revoked does not wait for them.
-                self.heed(id, &loaded.basics);
-                let before = self.known(id);
-                let mut app = loaded.finish(&self.plugins, &self.db, before).await?;
+                let basics = Arc::clone(&loaded.basics);
+                let mut finish =
+                    std::pin::pin!(loaded.finish(&self.plugins, &self.db, self.known(id)));
+                let mut app = match timeout(PROMPT, &mut finish).await {
+                    Ok(finished) => finished?,
+                    Err(_) => {
+                        // Plugins may take long to load: a key that was revoked does not wait for them.
+                        self.heed(id, &basics);
+                        finish.await?
+                    }
+                };
                 tries += 1;
                 let mut apps = self.apps.write();
                 if self.forgotten.load(Ordering::Acquire) != forgotten && tries < MOST_TRIES {
