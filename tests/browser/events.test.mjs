@@ -440,6 +440,8 @@ test("a screen's name that is cut, or has half a character, spoils no event", as
     nudge.track("order_placed", { n: 1 });
   });
   await arrived(server, "order_placed", 2);
+  // The server has the events before the page has its answer.
+  await until("the page is told", async () => (await page.evaluate(() => errors)).length > 0);
   assert.equal((await page.evaluate(() => errors)).length, 1);
   const screens = gate.of("POST /v1/sdk/ingest").filter(({ status }) => status == 200).map(({ text }) => JSON.parse(text).delivery?.screenName);
   assert.deepEqual(screens.filter(Boolean), [`${"x".repeat(119)}😀`, "half \ufffd"]);
