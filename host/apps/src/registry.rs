@@ -343,13 +343,12 @@ impl Registry {
                 let basics = Arc::clone(&loaded.basics);
                 let mut finish =
                     std::pin::pin!(loaded.finish(&self.plugins, &self.db, self.known(id)));
-                let mut app = match timeout(PROMPT, &mut finish).await {
-                    Ok(finished) => finished?,
-                    Err(_) => {
-                        // Plugins may take long to load: a key that was revoked does not wait for them.
-                        self.heed(id, &basics);
-                        finish.await?
-                    }
+                let mut app = if let Ok(finished) = timeout(PROMPT, &mut finish).await {
+                    finished?
+                } else {
+                    // Plugins may take long to load: a key that was revoked does not wait for them.
+                    self.heed(id, &basics);
+                    finish.await?
                 };
                 tries += 1;
                 let mut apps = self.apps.write();
