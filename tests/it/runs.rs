@@ -1,6 +1,7 @@
 //! Campaigns that the calendar begins, for everybody at once (contract 7, `mode: scheduled`; contract 8, trigger
 //! kind `schedule`).
 
+use nudge_db::Dialect;
 use serde_json::{Value, json};
 use tests::session::text;
 use tests::{Session, TestApp, on_both_backends};
@@ -8,6 +9,7 @@ use uuid::Uuid;
 
 on_both_backends!(
     everybody_gets_it_once,
+    what_a_run_makes_need_not_be_claimed,
     a_run_begins_when_it_is_said,
     a_run_by_a_rule_comes_round,
     a_run_that_was_missed_is_made_up_for_once,
@@ -103,6 +105,27 @@ async fn everybody_gets_it_once(app: &mut TestApp) {
     }
     over(app, 1).await;
     assert_eq!(issued(app).await, (1_201, 1_201));
+}
+
+/// It goes straight to the pipeline of the process that runs it.
+async fn what_a_run_makes_need_not_be_claimed(app: &mut TestApp) {
+    app.people(600).await;
+    let mut tx = app.services().db.write().await.unwrap();
+    let refuse_claims: &[&str] = match tx.dialect() {
+        Dialect::Sqlite => &["CREATE TRIGGER unclaimed BEFORE UPDATE OF node ON occasions
+             BEGIN SELECT RAISE(ABORT, 'claimed'); END"],
+        Dialect::Postgres => &[
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''claimed''; END'",
+            "CREATE TRIGGER unclaimed BEFORE UPDATE OF node ON occasions FOR EACH ROW EXECUTE FUNCTION refuse()",
+        ],
+    };
+    for statement in refuse_claims {
+        tx.sql(statement).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    scheduled(app, json!({})).await;
+    over(app, 1).await;
+    assert_eq!(issued(app).await, (600, 600));
 }
 
 async fn a_run_begins_when_it_is_said(app: &mut TestApp) {

@@ -52,7 +52,7 @@ const OF_NO_ALIAS: [(Place, &str); 12] = [
 ];
 
 /// Statements with a correlated subquery on the tables, and why.
-const CORRELATED: [(Place, &str); 7] = [
+const CORRELATED: [(Place, &str); 9] = [
     (
         ("pipeline/src/claims.rs", "standing"),
         "a look into an index for each alias of a person",
@@ -74,6 +74,11 @@ const CORRELATED: [(Place, &str); 7] = [
         ("people/src/feed/store.rs", "names"),
         "a look into an index for each name",
     ),
+    (
+        ("pipeline/src/runs/store.rs", "people"),
+        "not asked on a distributed database",
+    ),
+    (("pipeline/src/runs/store.rs", "IN_TURN"), "the same"),
     (
         ("records/src/scheduled_work.rs", "in_turn"),
         "what has to be true when it is claimed",

@@ -53,6 +53,7 @@ mod groups;
 pub mod history;
 mod memory;
 mod messages;
+mod occasions;
 pub mod personalization;
 pub mod places;
 pub mod plugin_state;
@@ -134,6 +135,8 @@ pub(crate) struct Inner {
     memory: Memory,
     /// Configurations of decisions whose use is noted.
     noted_configs: Noted,
+    /// Whether no other process shared the database at the last look.
+    is_alone: AtomicBool,
     /// Since when this process has given no sign of life; none while nobody looks for one.
     silent_since: Mutex<Option<Instant>>,
     /// Push messages that this process is sending.
@@ -185,6 +188,7 @@ impl Pipeline {
             in_hand: ClaimedRows::default(),
             memory: Memory::new(),
             noted_configs: Noted::default(),
+            is_alone: AtomicBool::new(false),
             silent_since: Mutex::default(),
             deliveries: InHand::new(node),
             segment_checks: nudge_platform::wake::Wake::default(),

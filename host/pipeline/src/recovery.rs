@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use nudge_db::{Dialect, Timestamp, Tx};
@@ -10,7 +11,7 @@ use nudge_platform::due::{self, Next, Pacer, Setbacks};
 use nudge_records::events;
 use nudge_records::events::Origin;
 use nudge_records::events::store::{RequestKey, Stored};
-use nudge_records::scheduled_work::{self, ClaimedOccasion, DueOccasion};
+use nudge_records::scheduled_work;
 use nudge_records::subjects;
 use uuid::Uuid;
 
@@ -26,8 +27,6 @@ const HEARTBEAT: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(6);
 /// Requests and timers that are claimed at once, at the most.
 const CLAIM: i64 = 500;
-/// Occasions that are in memory at once, at the most: a run over all subjects leaves room for what arrives.
-const OCCASIONS: usize = 512;
 /// How soon more are looked for while some are in memory: a run over all subjects is not to wait for the next look.
 const MORE_OCCASIONS: Duration = Duration::from_millis(25);
 
@@ -61,6 +60,7 @@ impl Recovery {
         let mut signs = match tx.dialect() {
             Dialect::Sqlite => {
                 claims::leave_all_but(&mut tx, inner.node()).await?;
+                inner.is_alone.store(true, Ordering::Relaxed);
                 // Nobody else can give any.
                 Signs::new(timeout, Duration::ZERO)
             }
@@ -200,6 +200,7 @@ impl Recovery {
         let mut tx = inner.db.read().await?;
         let backlog = events::store::backlog(&mut tx, i64::MAX).await?;
         let is_alone = claims::is_alone(&mut tx, inner.node()).await?;
+        inner.is_alone.store(is_alone, Ordering::Relaxed);
         #[expect(clippy::cast_precision_loss, reason = "a gauge")]
         metrics::gauge!("nudge_pipeline_pending_requests").set(backlog.requests as f64);
         let age = backlog
@@ -249,7 +250,7 @@ impl Recovery {
         if free_requests == 0 || inner.halt.is_cancelled() {
             return Ok(false);
         }
-        let few = OCCASIONS.saturating_sub(inner.in_hand.occasions());
+        let few = self.pipeline.room_for_occasions().min(free_events);
         let mut tx = inner.db.read().await?;
         let arrived = claims::anything_waits(&mut tx, now).await?;
         if !arrived {
@@ -262,7 +263,7 @@ impl Recovery {
         }
         let at_most = |free: usize| i64::try_from(free).unwrap_or(CLAIM).clamp(1, CLAIM);
         let limit = at_most(free_requests);
-        let few = i64::try_from(few.min(free_events)).unwrap_or_default();
+        let few = i64::try_from(few).unwrap_or_default();
         let mut tx = inner.db.write().await?;
         let requests = claims::claim_requests(&mut tx, inner.node(), limit).await?;
         let timers = claims::claim_timers(&mut tx, inner.node(), now, at_most(free_events)).await?;
@@ -299,7 +300,9 @@ impl Recovery {
             self.pipeline.submit(work);
         }
         self.submit_timers(&mut tx, timers).await?;
-        self.submit_occasions(&mut tx, occasions).await?;
+        let seqs = occasions.iter().map(|occasion| occasion.event_seq);
+        let behind = self::events(&mut tx, seqs).await?;
+        self.pipeline.submit_occasions(occasions, &behind);
         Ok(more)
     }
 
@@ -334,49 +337,6 @@ impl Recovery {
             let room = self.pipeline.inner().room_for_claimed(size);
             self.pipeline.submit(Work::new(
                 Source::Timer(due),
-                app_id,
-                alias,
-                vec![stored],
-                room,
-            ));
-        }
-        Ok(())
-    }
-
-    async fn submit_occasions(
-        &self,
-        tx: &mut Tx,
-        claimed: Vec<ClaimedOccasion>,
-    ) -> nudge_db::Result<()> {
-        let events = events(tx, claimed.iter().map(|occasion| occasion.event_seq)).await?;
-        // Those of a run have one event in common.
-        let mut own: HashMap<(Uuid, Timestamp), Stored> = HashMap::new();
-        for occasion in claimed {
-            let campaign_id = occasion.campaign_id;
-            let stored = match scheduled_work::instant_of(occasion.event_seq) {
-                Some(at) => {
-                    let event = || scheduled_work::event(campaign_id, at);
-                    let stored = own.entry((campaign_id, at)).or_insert_with(event);
-                    Some(stored.clone())
-                }
-                None => events
-                    .get(&occasion.event_seq)
-                    .map(|(_, _, stored)| stored.clone()),
-            };
-            let Some(stored) = stored else {
-                continue;
-            };
-            let due = DueOccasion {
-                id: occasion.id,
-                campaign_id: occasion.campaign_id,
-                key: occasion.key,
-                firing_id: occasion.firing_id,
-            };
-            let size = Size::of([&*stored.event]);
-            let room = self.pipeline.inner().room_for_claimed(size);
-            let (app_id, alias) = (occasion.app_id, occasion.alias_number);
-            self.pipeline.submit(Work::new(
-                Source::Occasion(due),
                 app_id,
                 alias,
                 vec![stored],

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_db::{IS, Result, Rows, Timestamp, Tx};
 use nudge_records::events::store::RequestKey;
 use nudge_wasm::Value;
 use nudge_wasm::limits::TIMERS_PER_SUBJECT;
@@ -77,8 +77,9 @@ pub(super) async fn subjects(
                          s.locale, s.timezone, s.session_number, s.session_active_at, s.session_ids,
                          s.instruction_count, s.last_seq
                   FROM v JOIN aliases a ON a.number = v.number JOIN subjects s ON s.id = a.subject_id
-                  WHERE a.app_id = ",
+                  WHERE a.app_id",
             )
+            .push(IS)
             .push_bind(app_id)
             .fetch_all()
             .await?;
@@ -97,8 +98,9 @@ pub(super) async fn subjects_of(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Resu
                 " SELECT s.id, s.version, s.external_id, s.messaging_consent, s.suppressed, s.first_seen_at,
                          s.last_seen_at, s.event_count, s.country, s.platform, s.app_version, s.locale, s.timezone,
                          s.session_number, s.session_active_at, s.session_ids, s.instruction_count, s.last_seq
-                  FROM v JOIN subjects s ON s.id = v.id WHERE s.app_id = ",
+                  FROM v JOIN subjects s ON s.id = v.id WHERE s.app_id",
             )
+            .push(IS)
             .push_bind(app_id)
             .fetch_all()
             .await?;
@@ -246,13 +248,14 @@ pub(super) async fn update_subjects(
 async fn count_versions_up(tx: &mut Tx, app_id: Uuid, subjects: &[&Subject]) -> Result<bool> {
     let rows = Rows::new()
         .uuids(subjects.iter().map(|subject| subject.id))
-        .uuids(subjects.iter().map(|_| app_id))
         .integers(subjects.iter().map(|subject| subject.version));
-    tx.change_rows("v(id, app_id, version)", rows)
+    tx.change_rows("v(id, version)", rows)
         .push(
             " UPDATE subjects SET version = subjects.version + 1
-              FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND subjects.app_id = v.app_id",
+              FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND subjects.app_id",
         )
+        .push(IS)
+        .push_bind(app_id)
         .change(Some(subjects.len() as u64))
         .await
 }
@@ -260,8 +263,6 @@ async fn count_versions_up(tx: &mut Tx, app_id: Uuid, subjects: &[&Subject]) -> 
 async fn write_subjects(tx: &mut Tx, app_id: Uuid, subjects: &[&Subject]) -> Result<bool> {
     let rows = Rows::new()
         .uuids(subjects.iter().map(|subject| subject.id))
-        // In the list, so that no planner walks through all people of the app instead.
-        .uuids(subjects.iter().map(|_| app_id))
         .integers(subjects.iter().map(|subject| subject.version))
         .timestamps(subjects.iter().map(|subject| subject.first_seen_at))
         .timestamps(subjects.iter().map(|subject| subject.last_seen_at))
@@ -277,7 +278,7 @@ async fn write_subjects(tx: &mut Tx, app_id: Uuid, subjects: &[&Subject]) -> Res
         .integers(subjects.iter().map(|subject| subject.instruction_count))
         .integers(subjects.iter().map(|subject| subject.last_seq));
     tx.change_rows(
-            "v(id, app_id, version, first_seen_at, last_seen_at, event_count, country, platform, app_version, locale,
+            "v(id, version, first_seen_at, last_seen_at, event_count, country, platform, app_version, locale,
                timezone, session_number, session_active_at, session_ids, instruction_count, last_seq)",
             rows,
         )
@@ -288,8 +289,10 @@ async fn write_subjects(tx: &mut Tx, app_id: Uuid, subjects: &[&Subject]) -> Res
                      timezone = v.timezone, session_number = v.session_number,
                      session_active_at = v.session_active_at, session_ids = v.session_ids,
                      instruction_count = v.instruction_count, last_seq = v.last_seq
-              FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND subjects.app_id = v.app_id",
+              FROM v WHERE subjects.id = v.id AND subjects.version = v.version AND subjects.app_id",
         )
+        .push(IS)
+        .push_bind(app_id)
         .change(Some(subjects.len() as u64))
         .await
 }

@@ -41,6 +41,8 @@ pub struct NewOccasion {
     pub event_seq: i64,
     /// The firing that waits, if it is one.
     pub firing_id: Option<Uuid>,
+    /// The process that has it in hand from the beginning; none: whichever claims it.
+    pub node: Option<Uuid>,
 }
 
 /// An occasion that is due.
@@ -76,6 +78,7 @@ impl NewOccasion {
             due_at: until,
             event_seq: behind.1,
             firing_id: Some(firing_id),
+            node: None,
         }
     }
 }
@@ -151,6 +154,21 @@ pub struct ClaimedOccasion {
     pub event_seq: i64,
     /// The firing that waits, if it is one.
     pub firing_id: Option<Uuid>,
+}
+
+impl ClaimedOccasion {
+    /// An occasion of an app as it is once it is made. None: no process has it then.
+    pub fn of(app_id: Uuid, occasion: &NewOccasion) -> Option<Self> {
+        occasion.node.map(|_| Self {
+            id: occasion.id,
+            app_id,
+            campaign_id: occasion.campaign_id,
+            alias_number: occasion.alias,
+            key: occasion.key.clone(),
+            event_seq: occasion.event_seq,
+            firing_id: occasion.firing_id,
+        })
+    }
 }
 
 /// The condition that nothing is still to be processed of the person whose row of `table` this is, under whichever
@@ -308,16 +326,18 @@ pub async fn insert(tx: &mut Tx, app_id: Uuid, occasions: &[NewOccasion]) -> Res
             .texts(chunk.iter().map(|occasion| occasion.key.clone()))
             .timestamps(chunk.iter().map(|occasion| occasion.due_at))
             .integers(chunk.iter().map(|occasion| occasion.event_seq))
-            .uuids(chunk.iter().map(|occasion| occasion.firing_id));
+            .uuids(chunk.iter().map(|occasion| occasion.firing_id))
+            .uuids(chunk.iter().map(|occasion| occasion.node));
         inserted += tx
             .with_rows(
-                "v(id, campaign_id, subject_id, alias_number, key, due_at, event_seq, firing_id)",
+                "v(id, campaign_id, subject_id, alias_number, key, due_at, event_seq, firing_id, node)",
                 rows,
             )
             .push(
                 " INSERT INTO occasions (id, campaign_id, subject_id, alias_number, key, due_at, event_seq, firing_id,
-                                         app_id)
-                  SELECT v.id, v.campaign_id, v.subject_id, v.alias_number, v.key, v.due_at, v.event_seq, v.firing_id, ",
+                                         node, app_id)
+                  SELECT v.id, v.campaign_id, v.subject_id, v.alias_number, v.key, v.due_at, v.event_seq, v.firing_id,
+                         v.node, ",
             )
             .push_bind(app_id)
             .push(" FROM v WHERE true ON CONFLICT (campaign_id, subject_id, key) DO NOTHING")

@@ -1,6 +1,7 @@
 //! One run: an occasion for each of an app's subjects, page by page. What a page brings about and how far the run
 //! is are one commit, so that a crash sends nobody anything twice and misses nobody.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use nudge_campaigns::campaign::Kind;
@@ -8,7 +9,7 @@ use nudge_campaigns::runs::calendar::Plan;
 use nudge_db::Timestamp;
 use nudge_platform::jobs::{Error, RunningJob};
 use nudge_platform::{clock, id};
-use nudge_records::scheduled_work::{self, NewOccasion};
+use nudge_records::scheduled_work::{self, ClaimedOccasion, NewOccasion};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -20,7 +21,7 @@ use crate::services::Services;
 /// The kind of the job.
 pub const KIND: &str = "campaign.run";
 /// Subjects of a page.
-const PAGE: i64 = 500;
+const PAGE: u16 = 256;
 /// So many occasions of a campaign may be due and not done before the run waits for the pipeline.
 const BACKLOG: i64 = 4_000;
 /// How long it waits then.
@@ -92,8 +93,13 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
         if room <= 0 {
             return Err(Error::Wait(BREATHER));
         }
-        room -= PAGE;
+        room -= i64::from(PAGE);
         drop(tx);
+        let (app_id, kind) = (job.app_id, input.kind);
+        let pipeline = &services.pipeline;
+        pipeline
+            .wait_for_room_for_occasions(app_id, kind, PAGE.into(), BREATHER)
+            .await;
         if !page(services, job, &input, &mut progress).await? {
             break;
         }
@@ -146,13 +152,16 @@ async fn page(
     if !store::hold(&mut tx, app_id, input.campaign_id, job.id).await? {
         return Ok(false);
     }
-    let people = store::people(&mut tx, app_id, progress.after, input.last, PAGE).await?;
+    let people = store::people(&mut tx, app_id, progress.after, input.last, PAGE.into()).await?;
     let Some((newest, people)) = people else {
         return Ok(false);
     };
     let key = key(input.occasion);
+    let mut room = services.pipeline.room_for_occasions();
     let occasion = |person: &store::Person| {
         let at = input.reaches(person.timezone.as_deref())?;
+        let is_claimed = person.is_in_turn && at <= now && room > 0;
+        room -= usize::from(is_claimed);
         Some(NewOccasion {
             id: id::new(now),
             campaign_id: input.campaign_id,
@@ -162,6 +171,7 @@ async fn page(
             due_at: at,
             event_seq: scheduled_work::seq_of(at),
             firing_id: None,
+            node: is_claimed.then(|| services.pipeline.node()),
         })
     };
     let occasions: Vec<NewOccasion> = people.iter().filter_map(occasion).collect();
@@ -171,5 +181,8 @@ async fn page(
     job.advance(&mut tx, progress, progress.subjects, None, now)
         .await?;
     tx.commit().await?;
+    let claimed = occasions.iter();
+    let claimed = claimed.filter_map(|occasion| ClaimedOccasion::of(app_id, occasion));
+    services.pipeline.submit_occasions(claimed, &HashMap::new());
     Ok(true)
 }

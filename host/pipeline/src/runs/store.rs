@@ -305,7 +305,15 @@ pub struct Person {
     pub timezone: Option<String>,
     /// One of its aliases.
     pub alias: i64,
+    /// Whether nothing which arrived is known to be still to be processed of it.
+    pub is_in_turn: bool,
 }
+
+/// The condition that nothing which arrived is still to be processed of the subject `s`.
+const IN_TURN: &str = "(NOT EXISTS (SELECT 1 FROM pending)
+    OR (SELECT a.number FROM aliases a
+        WHERE a.subject_id = s.id AND (SELECT p.id FROM pending p WHERE p.alias_number = a.number LIMIT 1) IS NOT NULL
+        LIMIT 1) IS NULL)";
 
 /// The subjects of an app after one and up to another, in order, without those that are being deleted. They are kept from
 /// being merged or removed until the transaction ends. Answers how far that went too; none: there are no more.
@@ -321,17 +329,27 @@ pub async fn people(
         id: Uuid,
         timezone: Option<String>,
         alias: Option<i64>,
+        is_in_turn: bool,
     }
     let keep = tx.dialect().for_key_share();
+    // A distributed database can't say it of each.
+    let is_in_turn = if tx.shards().is_some() {
+        "false"
+    } else {
+        IN_TURN
+    };
     let rows: Vec<PersonRow> = tx
         .sql(
-            "SELECT s.id, s.timezone,
-                    (SELECT min(a.number) FROM aliases a WHERE a.subject_id = s.id) AS alias
-             FROM subjects s WHERE s.app_id = $1 AND s.id > $2 AND s.id <= $3 AND NOT s.suppressed ORDER BY s.id LIMIT ",
+            "SELECT s.id, s.timezone, (SELECT min(a.number) FROM aliases a WHERE a.subject_id = s.id) AS alias, ",
         )
-        .bind(app_id)
-        .bind(after)
-        .bind(last)
+        .push(is_in_turn)
+        .push(" AS is_in_turn FROM subjects s WHERE s.app_id = ")
+        .push_bind(app_id)
+        .push(" AND s.id > ")
+        .push_bind(after)
+        .push(" AND s.id <= ")
+        .push_bind(last)
+        .push(" AND NOT s.suppressed ORDER BY s.id LIMIT ")
         .push_bind(limit)
         .push(keep)
         .fetch_all()
@@ -344,6 +362,7 @@ pub async fn people(
             id: row.id,
             timezone: row.timezone,
             alias: row.alias?,
+            is_in_turn: row.is_in_turn,
         })
     });
     Ok(Some((newest, people.collect())))

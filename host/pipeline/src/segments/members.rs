@@ -148,6 +148,7 @@ async fn tell(tx: &mut Tx, app: &App, told: &[(Uuid, Watch)], now: Timestamp) ->
                 due_at: now,
                 event_seq: scheduled_work::seq_of(now),
                 firing_id: None,
+                node: None,
             });
         }
     }

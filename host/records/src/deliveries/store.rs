@@ -5,7 +5,7 @@ mod counts;
 
 use std::collections::{HashMap, HashSet};
 
-use nudge_db::{Error, Result, Rows, Timestamp, Tx};
+use nudge_db::{Error, IS, Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
 pub use broken::{BrokenRow, broken, end_otherwise, queue_again};
@@ -210,8 +210,9 @@ pub async fn names(tx: &mut Tx, app_id: Uuid, subjects: &[Uuid]) -> Result<HashM
                 " SELECT s.id, s.external_id,
                          (SELECT a.value FROM aliases a WHERE a.subject_id = s.id AND a.kind = 'anonymous'
                           ORDER BY a.number LIMIT 1) AS anonymous_id
-                  FROM v JOIN subjects s ON s.id = v.id WHERE s.app_id = ",
+                  FROM v JOIN subjects s ON s.id = v.id WHERE s.app_id",
             )
+            .push(IS)
             .push_bind(app_id)
             .fetch_all()
             .await?;

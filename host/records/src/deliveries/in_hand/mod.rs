@@ -161,6 +161,11 @@ impl InHand {
         self.held.lock().room(app_id, lane)
     }
 
+    /// How many deliveries of an app are in hand.
+    pub fn of_app(&self, app_id: Uuid) -> usize {
+        self.held.lock().of_app(app_id)
+    }
+
     /// Takes places for deliveries of a lane of an app.
     pub fn take(&self, app_id: Uuid, lane: Urgency, deliveries: &[Claimed]) -> Places {
         let taken: HashSet<Uuid> = deliveries.iter().map(|delivery| delivery.id).collect();
@@ -236,9 +241,12 @@ impl InHand {
 }
 
 impl Held {
+    fn of_app(&self, app_id: Uuid) -> usize {
+        self.apps.get(&app_id).map_or(0, |app| app.deliveries)
+    }
+
     fn room(&self, app_id: Uuid, lane: Urgency) -> usize {
-        let of_app = self.apps.get(&app_id).map_or(0, |app| app.deliveries);
-        share::room(lane, of_app, self.deliveries.len())
+        share::room(lane, self.of_app(app_id), self.deliveries.len())
     }
 
     /// Answers how many more of the app's lane may be with providers.
