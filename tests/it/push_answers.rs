@@ -11,6 +11,7 @@ on_both_backends!(
     what_a_service_does_not_take_is_sent_again_and_what_it_took_is_not,
     what_is_never_taken_has_failed_after_six_attempts,
     what_waits_for_a_service_follows_its_campaign,
+    what_waits_for_a_service_keeps_quiet_hours,
 );
 
 /// How a service answers, and whether the message is sent again.
@@ -270,4 +271,50 @@ async fn what_waits_for_a_service_follows_its_campaign(app: &mut TestApp) {
     app.advance(60);
     let delivered = app.delivery_in(&id, "delivered").await;
     assert_eq!(delivered["attempts"], 2);
+}
+
+/// Quiet hours that begin after the first attempt hold for the next one.
+async fn what_waits_for_a_service_keeps_quiet_hours(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    let hour = |seconds: i64| app.time(seconds)[11..16].to_owned();
+    let quiet = |on_quiet: &str| json!({"quietHours": {"from": hour(120), "to": hour(3_600), "onQuiet": on_quiet}});
+    let (defers, drops) = (quiet("defer"), quiet("drop"));
+    for (event, schedule) in [("defers", &defers), ("drops", &drops)] {
+        let trigger = json!({"kind": "event", "eventName": event});
+        app.campaign(&json!({"trigger": trigger, "schedule": schedule}))
+            .await;
+    }
+    let mut people = Vec::new();
+    for (number, event) in [(1, "defers"), (2, "drops")] {
+        let busy = Reply {
+            status: 503,
+            ..Reply::default()
+        };
+        providers.fcm.reply_next(busy.with("retry-after", "600"));
+        let session = app.session(event).await;
+        app.push_token(&session, "phone", &providers.fcm.token(number))
+            .await;
+        app.fires(&session, event, &json!({})).await;
+        app.until("it is not put off", async || {
+            waiting(app).await.len() == people.len() + 1
+        })
+        .await;
+        people.push(session);
+    }
+    app.advance(700);
+    let failed = app.delivered_to(&people[1], "failed", 1).await;
+    assert_eq!(failed[0]["reason"], "quiet_hours");
+    let end = app.clock.now().0 + 1_000_000_000;
+    app.until("it is not put off to their end", async || {
+        let due: Vec<(i64,)> = app
+            .rows("SELECT due_at FROM deliveries WHERE due_at IS NOT NULL AND node IS NULL")
+            .await;
+        due.iter().any(|(at,)| *at > end)
+    })
+    .await;
+    app.advance(3_600);
+    let delivered = app.delivered_to(&people[0], "delivered", 1).await;
+    assert_eq!(delivered[0]["attempts"], 2);
+    assert_eq!(providers.fcm.received().len(), 3);
 }

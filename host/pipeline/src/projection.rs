@@ -6,7 +6,6 @@ use std::time::Duration;
 use nudge_apps::App;
 use nudge_db::Timestamp;
 use nudge_platform::event_names::{PROPERTY_CHANGED, SESSION_ENDED};
-use nudge_records::events::Event;
 use nudge_records::events::store::Stored;
 use uuid::Uuid;
 
@@ -128,7 +127,11 @@ impl Subject {
     ///
     /// Within the window sessions are told apart by what SDKs call them (`context.sessionId`), as of two devices at a
     /// time: another name is another session. The first name of a session that began without one is that session's.
-    fn session(&mut self, event: &Event, name: Option<&str>) -> Session {
+    ///
+    /// Nobody was active later than the server heard of it: a clock that is ahead ends no session and keeps none going.
+    fn session(&mut self, stored: &Stored) -> Session {
+        let (event, received_at) = (&stored.event, stored.received_at);
+        let name = stored.origin.session_id.as_deref();
         let mut names = match name {
             Some(_) => SessionNames::read(self.session_ids.as_deref()),
             None => SessionNames::default(),
@@ -140,7 +143,7 @@ impl Subject {
                 begins: false,
             };
         }
-        let at = event.timestamp;
+        let at = event.timestamp.min(received_at);
         let active_at = self.session_active_at;
         let expired = active_at.is_none_or(|active_at| at > active_at.plus(SESSION_TIMEOUT));
         let is_late = active_at.is_some_and(|active_at| at < active_at);
@@ -159,6 +162,13 @@ impl Subject {
         Session { number, begins }
     }
 
+    /// Forgets activity that is noted as of later than now, by a server that took an event's word for it.
+    ///
+    /// It does not go by when an event arrived: one that is sent in again arrived long before the last.
+    pub(super) fn forget_activity_after(&mut self, now: Timestamp) {
+        self.session_active_at = self.session_active_at.map(|active_at| active_at.min(now));
+    }
+
     /// Takes an event in; answers the session that it belongs to.
     pub(super) fn take(&mut self, stored: &Stored) -> Session {
         self.has_changed = true;
@@ -170,7 +180,7 @@ impl Subject {
                 begins: false,
             };
         }
-        let session = self.session(&stored.event, stored.origin.session_id.as_deref());
+        let session = self.session(stored);
         let at = stored.event.timestamp;
         self.event_count += 1;
         self.first_seen_at = self.first_seen_at.min(at);
@@ -257,19 +267,21 @@ impl Subject {
 mod tests {
     use std::sync::Arc;
 
+    use nudge_records::events::Event;
     use proptest::prelude::*;
 
     use super::*;
 
     fn event(name: &str, minutes: i64) -> Stored {
+        let at = Timestamp::from_seconds(minutes * 60);
         Stored {
             seq: 1,
-            received_at: Timestamp(0),
+            received_at: at,
             origin: Arc::default(),
             event: Arc::new(Event {
                 id: Uuid::nil(),
                 name: name.into(),
-                timestamp: Timestamp::from_seconds(minutes * 60),
+                timestamp: at,
                 client_timestamp: None,
                 properties: "{}".into(),
             }),
@@ -396,6 +408,21 @@ mod tests {
             ]),
             [(1, true), (1, false), (1, false), (2, true)]
         );
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_keeps_no_session_going() {
+        let mut subject = Subject::nobody();
+        // One came from a server that knew no better.
+        subject.session_active_at = Some(Timestamp::from_seconds(9_000 * 60));
+        subject.forget_activity_after(Timestamp::from_seconds(60));
+        let mut ahead = event("bought", 1_440);
+        ahead.received_at = Timestamp::from_seconds(60);
+        let taken = [ahead, event("bought", 20), event("bought", 60)].map(|stored| {
+            let session = subject.take(&stored);
+            (session.number, session.begins)
+        });
+        assert_eq!(taken, [(0, false), (0, false), (1, true)]);
     }
 
     proptest! {

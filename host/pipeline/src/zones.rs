@@ -8,16 +8,19 @@ use std::sync::LazyLock;
 /// in it.
 const ZONES: &str = include_str!("zones.txt");
 
-/// The country of an IANA time zone: the one that its city is in.
+/// The country of an IANA time zone: the one that its city is in. Names of zones are the same in either case.
 pub(super) fn country(zone: &str) -> Option<&'static str> {
-    static COUNTRIES: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+    static COUNTRIES: LazyLock<HashMap<String, &str>> = LazyLock::new(|| {
         ZONES
             .lines()
             .filter_map(|line| line.split_once(' '))
-            .flat_map(|(country, zones)| zones.split(' ').map(move |zone| (zone, country)))
+            .flat_map(|(country, zones)| {
+                let zones = zones.split(' ');
+                zones.map(move |zone| (zone.to_ascii_lowercase(), country))
+            })
             .collect()
     });
-    COUNTRIES.get(zone).copied()
+    COUNTRIES.get(&zone.to_ascii_lowercase()).copied()
 }
 
 /// The region of a locale, as of `de-AT` or `zh_Hant_TW` (BCP 47; a region of three digits is no country).
@@ -38,6 +41,7 @@ mod tests {
     fn zones_have_the_country_of_their_city() {
         for (zone, expected) in [
             ("Europe/Vienna", "AT"),
+            ("europe/vienna", "AT"),
             ("Asia/Kolkata", "IN"),
             // What many browsers still call it.
             ("Asia/Calcutta", "IN"),

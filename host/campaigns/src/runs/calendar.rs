@@ -149,8 +149,8 @@ impl Plan {
                 return None;
             }
             let is_new = last.is_none_or(|last| run.occasion > last);
-            let same_day = run.begins_at == from && last_day.is_some_and(|day| at.date() <= day);
-            if self.ends_at(run) >= from && is_new && !(self.zone.is_none() && same_day) {
+            let same_day = self.zone.is_none() && last_day.is_some_and(|day| at.date() <= day);
+            if self.ends_at(run) >= from && is_new && !same_day {
                 return Some(run);
             }
             date = at.date().tomorrow().ok()?;

@@ -5,10 +5,26 @@ use reqwest::Url;
 
 use super::{Bucket, Config};
 
+/// Ten years.
+const MOST_SECONDS: u64 = 10 * 365 * 86_400;
+/// Of bytes, and of whatever else is counted.
+const MOST: u64 = 1 << 40;
+
 impl Config {
     /// Refuses values that no server can work with; names all of them.
     pub(super) fn check(&self) -> anyhow::Result<()> {
-        let mut complaints = self.counts();
+        let counts = self.counts();
+        let mut complaints: Vec<String> = counts
+            .iter()
+            .filter(|(_, number)| *number == 0)
+            .map(|(key, _)| format!("`{key}` is 0 and must be 1 at least"))
+            .collect();
+        complaints.extend(
+            counts
+                .into_iter()
+                .chain(self.counts_from_0())
+                .filter_map(too_large),
+        );
         complaints.extend(self.fractions());
         complaints.extend(self.buckets());
         complaints.extend(self.urls());
@@ -19,12 +35,11 @@ impl Config {
     }
 
     /// What there is one of at least.
-    fn counts(&self) -> Vec<String> {
-        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    fn counts(&self) -> Vec<(&'static str, u64)> {
         let (server, ingest, pipeline, plugins) =
             (&self.server, &self.ingest, &self.pipeline, &self.plugins);
         let (database, webhooks) = (&self.database, &self.webhooks);
-        [
+        vec![
             ("server.shutdownSeconds", server.shutdown_seconds),
             ("server.maxConnections", count(server.max_connections)),
             ("server.firstBytesSeconds", server.first_bytes_seconds),
@@ -75,10 +90,26 @@ impl Config {
                 count(webhooks.endpoint_concurrency),
             ),
         ]
-        .into_iter()
-        .filter(|(_, number)| *number == 0)
-        .map(|(key, _)| format!("`{key}` is 0 and must be 1 at least"))
-        .collect()
+    }
+
+    /// What there may be none of.
+    fn counts_from_0(&self) -> Vec<(&'static str, u64)> {
+        let (server, webhooks) = (&self.server, &self.webhooks);
+        vec![
+            ("server.drainSeconds", server.drain_seconds),
+            (
+                "server.maxConnectionsPerAddress",
+                count(server.max_connections_per_address),
+            ),
+            ("ingest.queueWaitMs", self.ingest.queue_wait_ms),
+            ("pipeline.deliveryWaitMs", self.pipeline.delivery_wait_ms),
+            ("plugins.logBytes", count(self.plugins.log_bytes)),
+            ("privacy.graceSeconds", self.privacy.grace_seconds),
+            (
+                "webhooks.disableAfterSeconds",
+                webhooks.disable_after_seconds,
+            ),
+        ]
     }
 
     fn fractions(&self) -> Vec<String> {
@@ -151,6 +182,20 @@ impl Config {
     }
 }
 
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// The complaint about a number that is beyond what clocks, memory and queues can do.
+fn too_large((key, number): (&'static str, u64)) -> Option<String> {
+    let most = match key {
+        _ if key.ends_with("Seconds") => MOST_SECONDS,
+        _ if key.ends_with("Ms") => MOST_SECONDS * 1_000,
+        _ => MOST,
+    };
+    (number > most).then(|| format!("`{key}` is {number} and must be {most} at most"))
+}
+
 /// Whether a text is the URL of a server, to which paths can be added.
 fn is_base(text: &str) -> bool {
     Url::parse(text).is_ok_and(|url| {
@@ -189,6 +234,27 @@ mod tests {
             assert!(complaint.contains(part), "{part}: {complaint}");
         }
         assert!(!complaint.contains('\n'), "{complaint}");
+    }
+
+    #[test]
+    fn numbers_have_a_most() {
+        let mut config = Config::defaults().unwrap();
+        config.server.max_connection_age_seconds = 1 << 62;
+        config.server.drain_seconds = MOST_SECONDS + 1;
+        config.server.shutdown_seconds = MOST_SECONDS;
+        config.pipeline.poll_ms = u64::MAX;
+        config.pipeline.memory_events = usize::MAX;
+        config.ingest.queue_size = 1 << 40;
+        let complaint = config.check().unwrap_err().to_string();
+        for part in [
+            "`server.maxConnectionAgeSeconds` is 4611686018427387904 and must be 315360000 at most",
+            "`server.drainSeconds` is 315360001",
+            "`pipeline.pollMs` is 18446744073709551615 and must be 315360000000 at most",
+            "`pipeline.memoryEvents`",
+        ] {
+            assert!(complaint.contains(part), "{part}: {complaint}");
+        }
+        assert_eq!(complaint.matches("at most").count(), 4, "{complaint}");
     }
 
     #[test]

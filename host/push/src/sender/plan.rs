@@ -96,9 +96,8 @@ pub(super) async fn plan(
             steps.insert(delivery.id, step);
             continue;
         }
-        if let Some(content) = &delivery.content {
-            let halted = halted_again(&known.standing, delivery);
-            let step = made_before(delivery, content, halted, &known, now)?;
+        let mut made = made_before(delivery, &known, now)?;
+        if let Some(step) = made.take_if(|step| !heeds_quiet_hours(delivery, step)) {
             steps.insert(delivery.id, step);
             continue;
         }
@@ -109,12 +108,18 @@ pub(super) async fn plan(
                 place.insert(campaign(services, app, &known.standing, key).await?)
             }
         };
+        if let Campaign::Runs(sending) = found
+            && let Some(step) = while_quiet(app, sending, delivery, &known, now)
+        {
+            steps.insert(delivery.id, step);
+            continue;
+        }
+        if let Some(step) = made {
+            steps.insert(delivery.id, step);
+            continue;
+        }
         let step = match found {
-            Campaign::Runs(sending) => {
-                if let Some(step) = while_quiet(app, sending, delivery, &known, now) {
-                    steps.insert(delivery.id, step);
-                    continue;
-                }
+            Campaign::Runs(_) => {
                 let key = (key.0, key.1, delivery.variant_id);
                 to_render.entry(key).or_default().push(delivery);
                 continue;
@@ -145,8 +150,8 @@ pub(super) async fn plan(
     Ok(steps)
 }
 
-/// What is to be done about a delivery that would be sent in quiet hours, such as one whose campaign was paused: what the
-/// schedule says. Nobody is kept from what is asked for at once.
+/// What is to be done about a delivery that would be sent in quiet hours, such as one whose campaign was paused or that a
+/// provider did not take before: what the schedule says.
 fn while_quiet(
     app: &App,
     sending: &Sending,
@@ -161,23 +166,21 @@ fn while_quiet(
     let quiet = app.settings.quiet_hours.as_ref().and_then(Quiet::of);
     match sending.schedule.while_quiet(now, timezone, quiet) {
         Opening::Deferred(until) => Some(Step::Later(until)),
-        Opening::Closed(reason) => {
+        Opening::Closed(reason) if delivery.status == Status::Queued.name() => {
             let reason = reason.name().to_owned();
             Some(Step::End(Status::Skipped, reason, None))
         }
+        Opening::Closed(reason) => Some(Step::Known(given_up(delivery, reason.name()))),
         Opening::Open => None,
     }
 }
 
-/// What is to be done about a delivery whose message is made.
-fn made_before(
-    delivery: &Claimed,
-    content: &str,
-    halted: Option<Halted>,
-    known: &Known,
-    now: Timestamp,
-) -> Result<Step> {
-    Ok(match halted {
+/// What is to be done about a delivery whose message is made, quiet hours aside; none: it is yet to be made.
+fn made_before(delivery: &Claimed, known: &Known, now: Timestamp) -> Result<Option<Step>> {
+    let Some(content) = &delivery.content else {
+        return Ok(None);
+    };
+    Ok(Some(match halted_again(&known.standing, delivery) {
         Some(Halted::Paused) => Step::Later(now.plus(WHILE_PAUSED)),
         Some(Halted::Ended(reason)) => Step::Known(given_up(delivery, reason)),
         None => {
@@ -185,7 +188,12 @@ fn made_before(
                 .map_err(|cause| nudge_db::Error::corrupt("deliveries", "content", cause))?;
             outgoing(delivery, rendered, known.targets_of(delivery), now)
         }
-    })
+    }))
+}
+
+/// Whether quiet hours may keep a message from being sent. Nobody is kept from what is asked for at once.
+fn heeds_quiet_hours(delivery: &Claimed, step: &Step) -> bool {
+    delivery.lane != Urgency::Urgent.number() && matches!(step, Step::Send(_))
 }
 
 async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known> {

@@ -178,6 +178,10 @@ fn by_everybodys_own_clock_a_run_of_today_goes_on_where_its_time_is_yet_to_come(
         run(Some("2026-03-01T08:00:00Z"), now),
         expected(second, now)
     );
+    // Nor is one whose time was put off to later that day.
+    let evening = every(&json!({"every": "day", "at": "18:00"}), "subject");
+    let next = evening.next(Some(at(first)), at("2026-03-01T00:00:00Z"));
+    assert_eq!(next.unwrap().occasion, at("2026-03-02T18:00:00Z"));
 }
 
 #[test]
