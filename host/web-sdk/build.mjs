@@ -35,11 +35,11 @@ const styles = {
 };
 
 /** Members that the renderer's own parts call so among themselves: not the server, the core, nor browsers. */
-const OWN = /^(characters|describedBy|direction|fate|frame|hasFocus|initial|letClose|named|nodes|odd|opened|part|shell|spoken|stops|texts)$/;
+const OWN = /^(again|characters|closed|control|describedBy|direction|done|element|end|fate|frame|give|gone|hasFocus|initial|letClose|named|nodes|odd|opened|over|part|read|refused|say|shell|shown|spoken|started|stops|texts)$/;
 
 /** The same of the core, among which are no members of what is stored or told other tabs. */
 const CORE =
-  /^(activity|again|answered|around|ask|change|channel|claim|complaints|decide|deciding|degrade|deliver|depart|drafts|emit|ended|failures|forget|give|gone|granted|head|hear|held|hold|host|hurry|isAlone|isFinal|isImmediate|isKept|isStale|later|lead|leads|listen|listeners|load|looking|makeHost|maySee|most|notBefore|note|offer|offered|options|page|part|pending|poller|polls|post|proof|ready|refused|release|remove|renderer|repoll|resume|run|said|say|send|sender|sending|session|shows|started|starting|stop|stopped|store|tabs|temporary|timer|unheard|unsent|urge|with|writing)$/;
+  /^(activity|again|answered|around|ask|change|channel|claim|complaints|decide|deciding|degrade|deliver|depart|drafts|emit|end|ended|enter|failures|forget|give|gone|granted|head|hear|held|here|hold|host|hurry|isAlone|isFinal|isImmediate|isKept|isStale|later|lead|leads|leave|listen|listeners|load|look|looking|makeHost|maySee|most|notBefore|note|offer|offered|options|page|part|pending|poller|polls|post|proof|prove|ready|refused|release|remove|renderer|repoll|resume|retryAfter|run|said|say|send|sender|sending|session|shows|started|starting|stop|stopped|store|tabs|temporary|timer|unheard|unproven|unsent|urge|waits|with|writing)$/;
 
 /** Bundles one entry for the server; answers its text. */
 async function served(entry, format, define = {}, mangleProps = undefined) {

@@ -242,6 +242,23 @@ test("a sandboxed page, which may ask for no storage, locks or workers, sends it
   assert.deepEqual(errors.map(({ code }) => code), ["storage_unavailable"]);
 });
 
+test("a page where every object has a member more keeps its events in the database", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  gate.refuse = () => "drop";
+  const page = await open(await profile(t), shop.url, options);
+  await page.evaluate(async () => {
+    Object.prototype.more = () => {};
+    nudge.track("had_more", {});
+    await nudge.flush();
+    delete Object.prototype.more;
+  });
+  assert.deepEqual(await page.evaluate(() => errors), []);
+  gate.refuse = () => undefined;
+  await page.reload();
+  await begin(page, options);
+  assert.equal(custom(await arrived(server, "had_more", 1), "had_more").length, 1);
+});
+
 test("a full disk loses no event of the page", async (t) => {
   const { server, shop, options } = await setUp(t);
   const page = await open(await profile(t), shop.url, options);

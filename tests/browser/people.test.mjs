@@ -255,6 +255,39 @@ test("who comes back when the proof of who they are has ended signs in again, an
   await holds(async () => assert.equal((await server.users()).length, 1));
 });
 
+test("who proves anew who they are waits no longer, and a server that asks for patience has it", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const backend = await Backend.of(server);
+  const context = await profile(t);
+  const page = await open(context, shop.url, options);
+  await page.evaluate((token) => nudge.identify(token), backend.token("ada"));
+  const ada = await until("ada", async () => (await server.users()).find(({ externalId }) => externalId == "ada"));
+  await page.evaluate(() => nudge.flush());
+  const other = await open(context, shop.url, options);
+  // The first tab sends for both, whichever of them says it.
+  for (const [n, tab] of [page, other].entries()) {
+    const [token] = await tokens(page, options.writeKey);
+    const headers = { authorization: `Bearer ${options.writeKey}`, "x-service-subject-token": token };
+    assert.equal((await fetch(`${server.base}/v1/sdk/session`, { method: "DELETE", headers })).status, 204);
+    await page.evaluate((n) => void nudge.track("has_waited", { n }), n);
+    await until("the page is told", () => page.evaluate((n) => errors.length > n, n));
+    await tab.evaluate((token) => nudge.identify(token), backend.token("ada"));
+    const arrived = async () => (await server.events(ada.anonymousId)).filter(({ name }) => name == "has_waited").length > n;
+    await until("what waited", arrived, 10);
+  }
+  const refusals = [];
+  gate.refuse = ({ route, at }) => {
+    if (route != "POST /v1/sdk/ingest" || refusals.length) return undefined;
+    refusals.push(at);
+    return { status: 503, headers: { "retry-after": "4" } };
+  };
+  await page.evaluate(() => void nudge.track("was_patient", {}));
+  await until("a refusal", () => refusals.length);
+  await page.evaluate((token) => nudge.identify(token), backend.token("ada"));
+  const again = await until("it is sent again", () => gate.of("POST /v1/sdk/ingest").find(({ at, text }) => at > refusals[0] && text.includes("was_patient")));
+  assert.ok(again.at - refusals[0] > 3980, `${again.at - refusals[0]} ms`);
+});
+
 test("a page that knows who is signed in is asked when a session begins", async (t) => {
   const { server, shop, options } = await setUp(t);
   const backend = await Backend.of(server);

@@ -154,3 +154,23 @@ test("text of twice the size, and spacing as people set it", async () => {
   }
   await tab.context().close();
 });
+
+test("all of a long message can be seen on a small screen, and long words break", async () => {
+  const tab = await open(browser, site.url, { context: { viewport: { width: 320, height: 480 } } });
+  await present(tab, message({ layout: "fullscreen", title: "At the top", body: "All week long. ".repeat(64).slice(0, 950) }));
+  const title = tab.locator("nudge-ui h2");
+  await title.evaluate((title) => title.scrollIntoView());
+  const { y, height } = await title.boundingBox();
+  assert.ok(y >= 0 && y + height <= 480, `${y} to ${y + height}`);
+  await clear(tab);
+  const word = "Donaudampfschifffahrtsgesellschaftskapitaen".repeat(2);
+  await present(tab, message({ buttons: [{ id: "go", label: word }] }));
+  assert.deepEqual(await misfits(tab), [], "a button");
+  await clear(tab);
+  await present(tab, instruction(survey([question("nps", { lowLabel: word, highLabel: word })])), { asked: true });
+  assert.deepEqual(await misfits(tab), [], "the ends of a scale");
+  await clear(tab);
+  await present(tab, instruction(survey([question("link", { buttonLabel: word })])), { asked: true });
+  assert.deepEqual(await misfits(tab), [], "a link");
+  await tab.context().close();
+});

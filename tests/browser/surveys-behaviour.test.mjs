@@ -493,3 +493,73 @@ test("whoever does not see it is told what happens", async () => {
   await told("A sale All week long\\.");
   await done(tab);
 });
+
+test("what the page takes away holds up nothing", async () => {
+  const tab = await open(browser, site.url);
+  const card = message({ title: "First" });
+  await offer(tab, card);
+  await heading(tab, "First");
+  await tab.evaluate(() => {
+    const body = document.createElement("body");
+    body.append(...["one", "two"].map((id) => Object.assign(document.createElement("div"), { id })));
+    document.body.replaceWith(body);
+  });
+  await offer(tab, message({ title: "Second" }));
+  await heading(tab, "Second");
+  assert.equal(await outcome(tab, card), "withdrawn");
+  await tab.evaluate(() => window.renderer.clear());
+  const within = instruction(survey([nps("within")]));
+  await present(tab, within, { container: "#one" });
+  await tab.evaluate(() => document.querySelector("#one").remove());
+  await present(tab, within, { container: "#two" });
+  await holds(async () => assert.equal(await tab.locator("#two nudge-ui h2").count(), 1));
+  await tab.evaluate(() => window.renderer.clear());
+  const feedback = instruction(survey([nps("one")], { settings: { presentation: "feedback_button" } }), { kind: "feedback" });
+  await present(tab, feedback);
+  await tab.locator("nudge-ui .fab").click();
+  await heading(tab, "Question one");
+  await tab.evaluate(() => document.body.replaceChildren());
+  await present(tab, feedback);
+  await tab.locator("nudge-ui .fab").click();
+  await heading(tab, "Question one");
+  await done(tab);
+});
+
+test("what is not modal waits until a modal dialog of the page's is closed", async () => {
+  const tab = await open(browser, site.url);
+  const show = () =>
+    tab.evaluate(() => {
+      const dialog = document.createElement("dialog");
+      dialog.textContent = "The page's own.";
+      document.body.append(dialog);
+      dialog.showModal();
+    });
+  for (const close of ["close", "remove"]) {
+    await show();
+    for (const one of [message({ layout: "card" }), message({ layout: "banner" })]) {
+      await offer(tab, one, { asked: true });
+      await tab.waitForTimeout(700);
+      assert.equal(await tab.locator("nudge-ui").count(), 0);
+      await tab.evaluate((id) => window.renderer.withdraw(id), one.instructionId);
+    }
+    const card = message({ title: close });
+    await offer(tab, card);
+    await tab.waitForTimeout(1500);
+    const before = (await calls(tab, "ack")).filter(([, id]) => id === card.instructionId);
+    assert.deepEqual(before, [], "nobody has seen it");
+    await tab.evaluate((close) => document.querySelector("dialog[open]")[close](), close);
+    await heading(tab, close);
+    await tab.locator("nudge-ui .close").click();
+    await holds(async () => {
+      const all = (await calls(tab, "ack")).filter(([, id]) => id === card.instructionId);
+      assert.deepEqual(all.map(([, , status]) => status), ["displayed", "dismissed"]);
+    });
+  }
+  // What is modal itself lies above, and what is within the page where the page has it.
+  await show();
+  await present(tab, message({ layout: "modal", title: "Above" }));
+  await tab.locator("nudge-ui .close").click();
+  await present(tab, instruction(survey([nps("within")])), { container: "dialog[open]" });
+  await heading(tab, "Question within");
+  await done(tab);
+});

@@ -1,7 +1,7 @@
 // Surveys from a real server: triggered by an event of the page, shown, answered, and read back.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { begin, browser, folder, holds, open, profile, Server, shiftClock, site, until } from "./support.mjs";
+import { begin, browser, folder, Gate, holds, open, profile, Server, shiftClock, site, sleep, until } from "./support.mjs";
 import { tabTo } from "./surveys/harness.mjs";
 import { QUESTIONS, question } from "./surveys/payloads.mjs";
 import { WAYS } from "./surveys/ways.mjs";
@@ -139,4 +139,69 @@ test("a survey goes on after the tab was closed", async (t) => {
   }
   await holds(async () => assert.deepEqual(values(await completed()), { one: 0, two: 0, three: 0 }));
   await holds(async () => assert.equal((await attempts()).length, 1));
+});
+
+for (const [what, leave] of [
+  ["a sign-out", "nudge.reset()"],
+  ["a withdrawal of consent", "nudge.consent({ analytics: false, messaging: false })"],
+]) {
+  test(`a page that is gone back to heeds ${what} on another`, async (t) => {
+    const flow = { questions: ["one", "two"].map(nps), branches: [], endScreens: [{ id: "end", title: "Thank you" }], backNavigation: false };
+    const { server, options } = await setUp(t, { flow });
+    const gate = await Gate.start(t, server);
+    const two = `<!doctype html><html lang="en"><head><title>Shop</title><script src="/sdk/nudge.js"></script></head><body><h1>Two</h1></body></html>`;
+    const shop = await site(t, { sdk: "/sdk/nudge.js", files: { "/two": two } });
+    const own = { ...options, baseUrl: gate.base };
+    const context = await profile(t, folder(t), { ignoreDefaultArgs: ["--disable-back-forward-cache"] });
+    const page = await open(context, shop.url, own);
+    await order(page);
+    await heading(page, "Question one");
+    await page.evaluate(() => addEventListener("pageshow", ({ persisted }) => (window.wasKept = persisted)));
+    const [{ anonymousId }] = await server.users();
+    await page.evaluate(() => nudge.flush());
+    await page.goto(`${shop.url}two`);
+    await begin(page, own);
+    await page.evaluate((leave) => (new Function("nudge", leave)(nudge), nudge.flush()), leave);
+    const before = gate.requests.length;
+    await page.goBack({ waitUntil: "commit" });
+    await until("the page is back", () => page.evaluate(() => window.wasKept));
+    await holds(async () => assert.equal(await page.locator("nudge-ui").count(), 0));
+    await page.evaluate(() => (nudge.track("came_back"), nudge.flush()));
+    await sleep(1000);
+    const asked = gate.requests.slice(before).filter(({ route, text }) => route != "OPTIONS /v1/sdk/session" && text.includes(anonymousId));
+    const polls = gate.requests.slice(before).filter(({ route }) => route == "GET /v1/sdk/instructions");
+    assert.deepEqual(asked.map(({ route }) => route), [], "nothing is asked as who was here");
+    if (leave.includes("consent")) assert.deepEqual(polls, []);
+    assert.ok(!(await server.events(anonymousId)).some(({ name }) => name == "came_back"));
+  });
+}
+
+test("what the page takes away is shown again where it is presented again", async (t) => {
+  const flow = { questions: [nps("one")], branches: [], endScreens: [{ id: "end", title: "Thank you" }], backNavigation: false };
+  const { shop, options, completed } = await setUp(t, { flow });
+  const page = await open(await profile(t), shop.url, { ...options, autoShow: false });
+  await page.evaluate(() => {
+    nudge.on("instruction", (instruction) => (window.offered = instruction));
+    nudge.track("order_placed", {});
+    document.body.insertAdjacentHTML("beforeend", `<div id="first"></div><div id="second"></div>`);
+  });
+  await page.waitForFunction(() => window.offered);
+  await page.evaluate(() => void nudge.present(offered, { container: "#first" }));
+  await page.locator("#first nudge-ui h2").waitFor();
+  await page.evaluate(() => {
+    document.querySelector("#first").remove();
+    void nudge.present(offered, { container: "#second" });
+  });
+  await page.locator("#second nudge-ui h2").waitFor();
+  await page.locator("nudge-ui input").nth(5).check({ force: true });
+  await page.locator("nudge-ui button.primary").click();
+  await heading(page, "Thank you");
+  await holds(async () => assert.deepEqual(values(await completed()), { one: 5 }));
+  // All is said: it does not begin anew.
+  await page.evaluate(() => {
+    document.querySelector("#second").remove();
+    document.body.insertAdjacentHTML("beforeend", `<div id="third"></div>`);
+    return nudge.present(offered, { container: "#third" });
+  });
+  assert.equal(await page.locator("nudge-ui").count(), 0);
 });

@@ -20,6 +20,8 @@ on_both_backends!(
     lists_are_filtered_and_paged,
     a_test_counts_nowhere,
     deliveries_go_after_their_days,
+    what_a_cap_counts_outlives_its_days_without_content,
+    what_no_clock_counts_any_longer_goes,
 );
 
 async fn shop(app: &mut TestApp) -> (Providers, Session, String) {
@@ -376,6 +378,81 @@ async fn deliveries_go_after_their_days(app: &mut TestApp) {
     app.advance(DAY + 7200);
     app.until("the delivery outlives its days", async || {
         kept(app).await == 0
+    })
+    .await;
+}
+
+/// A person's device, and a campaign that `purchase` sends under a cap.
+async fn capped(app: &mut TestApp, cap: Value) -> (Providers, Session) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.apns.credential()).await;
+    let ada = app.session("ada").await;
+    app.push_token(&ada, "phone", &providers.apns.token(1))
+        .await;
+    app.campaign(&json!({"frequencyCap": cap})).await;
+    (providers, ada)
+}
+
+async fn buys(app: &TestApp, session: &Session) {
+    let event = app.event(session, "purchase", &json!({}));
+    app.ingest(session, &[event]).await.ok();
+    app.settle().await;
+}
+
+/// Status, content, devices and key of every delivery.
+async fn stored(app: &TestApp) -> Vec<(String, Option<String>, Option<String>, Option<String>)> {
+    app.rows("SELECT status, content, devices, idempotency_key FROM deliveries ORDER BY created_at")
+        .await
+}
+
+async fn what_a_cap_counts_outlives_its_days_without_content(app: &mut TestApp) {
+    const DAY: u64 = 24 * 3600;
+    let cap = json!({"perSubject": {"max": 1, "windowDays": "lifetime"}});
+    let (_providers, ada) = capped(app, cap).await;
+    buys(app, &ada).await;
+    let sent = app.delivered_to(&ada, "delivered", 1).await;
+    app.advance(91 * DAY);
+    app.until("the delivery keeps what it said", async || {
+        let rows = stored(app).await;
+        rows == [("kept".to_owned(), None, None, None)] || rows.is_empty()
+    })
+    .await;
+    assert_eq!(stored(app).await.len(), 1, "the cap counts it");
+    let path = app.path(&format!("/push/deliveries/{}", text(&sent[0], "id")));
+    app.get(&path, &app.admin()).await.refused(404, "not_found");
+
+    let ada = app.session("ada").await;
+    buys(app, &ada).await;
+    assert_eq!(stored(app).await.len(), 1, "it is sent again");
+    let reasons: Vec<(String,)> = app
+        .rows("SELECT suppressed_by FROM instructions WHERE suppressed_by IS NOT NULL")
+        .await;
+    assert_eq!(reasons, [("frequency_cap".to_owned(),)]);
+
+    execute(app, "DELETE FROM campaigns", &[]).await;
+    app.advance(7200);
+    app.until("it outlives its campaign", async || {
+        stored(app).await.is_empty()
+    })
+    .await;
+}
+
+async fn what_no_clock_counts_any_longer_goes(app: &mut TestApp) {
+    const DAY: u64 = 24 * 3600;
+    let (_providers, ada) = capped(app, json!({"cooldownDays": {"self": 10}})).await;
+    app.set(|settings| settings.retention.deliveries_days = Some(1))
+        .await;
+    buys(app, &ada).await;
+    app.delivered_to(&ada, "delivered", 1).await;
+    app.advance(2 * DAY);
+    app.until("the delivery keeps its status", async || {
+        stored(app).await.first().is_none_or(|row| row.0 == "kept")
+    })
+    .await;
+    assert_eq!(stored(app).await.len(), 1, "the pause counts it");
+    app.advance(9 * DAY);
+    app.until("the delivery outlives the pause", async || {
+        stored(app).await.is_empty()
     })
     .await;
 }

@@ -375,7 +375,7 @@ async fn a_link_ends_with_its_app(app: &mut TestApp) {
     let services = app.services();
     let mut tx = services.db.write().await.unwrap();
     assert!(
-        nudge_campaigns::apps::delete(&mut tx, app_id)
+        nudge_campaigns::apps::delete(&mut tx, app_id, 1)
             .await
             .unwrap()
     );

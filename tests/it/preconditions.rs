@@ -41,7 +41,9 @@ async fn only_the_version_that_was_seen_is_deleted(app: &mut TestApp) {
 
 async fn what_is_changed_amid_a_deletion_stays(app: &mut TestApp) {
     let variants = json!([{"layout": "banner", "title": "Hello"}]);
+    let hook = json!({"url": "http://127.0.0.1:9/hook", "eventTypes": ["sent"]});
     for (list, table, body) in [
+        ("/push/webhooks", "webhooks", hook),
         ("/surveys", "campaigns", json!({"name": "n"})),
         ("/campaigns", "campaigns", json!({"name": "n"})),
         (

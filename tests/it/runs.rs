@@ -20,11 +20,13 @@ on_both_backends!(
     nothing_is_left_of_a_run_whose_campaign_is_over,
     a_campaign_is_completed_when_nothing_of_it_is_on_offer,
     a_delay_holds_for_a_run_too,
+    a_delay_of_a_run_that_was_paused_goes_on,
     a_decision_about_an_occasion_can_be_made_again,
     nobody_can_send_the_event_of_an_occasion,
     mistakes_in_a_rule_are_named,
     a_broadcast_goes_to_everybody_once,
     nothing_of_a_broadcast_is_sent_while_it_rests,
+    what_waits_of_a_paused_broadcast_goes_on,
 );
 
 const DAY: u64 = 86_400;
@@ -62,10 +64,12 @@ pub(crate) async fn over(app: &TestApp, runs: usize) {
     .await;
 }
 
-/// How many occasions are due and not done.
+/// How many occasions and timers are due and not done.
 async fn waiting(app: &TestApp) -> i64 {
     let now = app.clock.now();
-    let due: Vec<(i64,)> = app.rows("SELECT due_at FROM occasions").await;
+    let due: Vec<(i64,)> = app
+        .rows("SELECT due_at FROM occasions UNION ALL SELECT due_at FROM timers")
+        .await;
     let due = due.iter().filter(|(at,)| *at <= now.0).count();
     i64::try_from(due).unwrap()
 }
@@ -410,6 +414,30 @@ async fn a_delay_holds_for_a_run_too(app: &mut TestApp) {
     assert_eq!(issued(app).await, (1, 1));
 }
 
+async fn a_delay_of_a_run_that_was_paused_goes_on(app: &mut TestApp) {
+    app.people(20).await;
+    let trigger = json!({"trigger": {"kind": "schedule", "delaySeconds": 600}});
+    let resumed = scheduled(app, trigger.clone()).await;
+    let archived = scheduled(app, trigger).await;
+    over(app, 2).await;
+    set(app, resumed, json!({"status": "paused"})).await;
+    set(app, archived, json!({"status": "paused"})).await;
+    app.advance(601);
+    app.until("they are put off", async || waiting(app).await == 0)
+        .await;
+    assert_eq!(app.count("timers").await, 40);
+
+    app.restart().await;
+    set(app, resumed, json!({"status": "active"})).await;
+    set(app, archived, json!({"status": "archived"})).await;
+    app.until("nothing is left", async || {
+        app.advance(1);
+        app.count("timers").await + app.count("run_firings").await == 0
+    })
+    .await;
+    assert_eq!(issued(app).await, (20, 20));
+}
+
 async fn a_decision_about_an_occasion_can_be_made_again(app: &mut TestApp) {
     let ada = app.session("ada").await;
     scheduled(app, json!({})).await;
@@ -546,4 +574,27 @@ async fn nothing_of_a_broadcast_is_sent_while_it_rests(app: &mut TestApp) {
     app.delete(&path, &app.editor()).await.data(204);
     let rows: Vec<(i64,)> = app.rows("SELECT count(*) FROM campaign_runs").await;
     assert_eq!(rows, [(0,)]);
+}
+
+async fn what_waits_of_a_paused_broadcast_goes_on(app: &mut TestApp) {
+    app.people(20).await;
+    let hour = |seconds| app.time(seconds)[11..16].to_owned();
+    let quiet = json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"});
+    let schedule = json!({"timezone": "UTC", "quietHours": quiet});
+    let campaign = broadcast(app, json!({"schedule": schedule})).await;
+    over(app, 1).await;
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    for change in [json!({"status": "paused"}), json!({"status": "active"})] {
+        app.patch(&path, &app.editor(), &change).await.ok();
+        app.advance(2 * 3_600);
+        app.until("they are put off", async || waiting(app).await == 0)
+            .await;
+    }
+    app.until("it is completed by itself", async || {
+        app.advance(1);
+        status_of(app, campaign).await == "completed"
+    })
+    .await;
+    assert_eq!(delivered(app).await, (20, 20));
+    assert_eq!(app.count("occasions").await, 0);
 }

@@ -50,6 +50,7 @@ pub struct AuditQuery {
     /// Before: an ISO 8601 instant; or a day, which is included.
     to: Option<String>,
     /// How many items, 1 to 200; 50 unless given.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// Where to go on: `nextCursor` of the page before.
     cursor: Option<String>,

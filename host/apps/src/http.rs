@@ -219,9 +219,10 @@ pub async fn delete_app(
     let id = scope.app.id;
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
-    if_match.check(find(&mut tx, id).await?.revision)?;
-    if !store::delete(&mut tx, id).await? {
-        return Err(ApiError::new(Code::NotFound));
+    let revision = find(&mut tx, id).await?.revision;
+    if_match.check(revision)?;
+    if !store::delete(&mut tx, id, revision).await? {
+        return Err(ApiError::overtaken());
     }
     let entry = Entry {
         // The app's own log goes with the app.

@@ -167,11 +167,12 @@ pub async fn rename(
     Ok(renamed == 1)
 }
 
-/// Removes an app itself; what belongs to it is still there. Answers whether it was there.
-pub async fn delete(tx: &mut Tx, id: Uuid) -> Result<bool> {
+/// Removes an app itself that still has some revision; what belongs to it is still there. Answers whether it had.
+pub async fn delete(tx: &mut Tx, id: Uuid, revision: i64) -> Result<bool> {
     let removed = tx
-        .sql("DELETE FROM apps WHERE id = $1")
+        .sql("DELETE FROM apps WHERE id = $1 AND revision = $2")
         .bind(id)
+        .bind(revision)
         .execute()
         .await?;
     Ok(removed == 1)

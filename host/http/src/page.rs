@@ -34,6 +34,7 @@ impl<T> Page<T> {
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 pub struct PageQuery {
     /// How many items, 1 to 200; 50 unless given.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     pub limit: Option<u32>,
     /// Where to go on: `nextCursor` of the page before.
     pub cursor: Option<String>,

@@ -3,11 +3,13 @@
 //! `PostgreSQL` ends one of two transactions that wait for each other (SQLSTATE 40P01), and one that can't be put in
 //! order with others (40001). And what a request was to change may have been changed by another since it was read.
 //! Nothing of it has taken effect, and the same request would most likely succeed. So it is
-//! made again here, for all routes, as a client would that is told to; only what loses again and again is refused.
+//! made again here, for all routes, as a client would that is told to, one after another; only what loses again and again is
+//! refused.
 //! What a handler committed before that stays, as it does when a client repeats the request; by its [`Mark`] it can tell
 //! what it did itself.
 
 use std::convert::Infallible;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -62,6 +64,7 @@ pub(super) async fn run(next: Next, request: Request) -> Response {
     let kept = Kept::default();
     let mut body = kept.keep(body);
     let mut tries = 1;
+    let mut turn = None;
     loop {
         let request = Request::from_parts(head.clone(), body);
         let response = next.clone().run(request).await;
@@ -74,8 +77,21 @@ pub(super) async fn run(next: Next, request: Request) -> Response {
         };
         body = whole;
         tries += 1;
+        if turn.is_none() {
+            turn = Some(turn_of(head.uri.path()).lock().await);
+        }
         metrics::counter!("nudge_http_requests_repeated_total").increment(1);
     }
+}
+
+/// Whose turn it is to try again, of those that change the same: they would lose against each other again and again. It is kept
+/// until the request is answered.
+fn turn_of(path: &str) -> &'static tokio::sync::Mutex<()> {
+    static TURNS: [tokio::sync::Mutex<()>; 64] = [const { tokio::sync::Mutex::const_new(()) }; 64];
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    let place = usize::try_from(hasher.finish() % 64).unwrap_or_default();
+    TURNS.get(place).unwrap_or(&TURNS[0])
 }
 
 /// What has been read of a body. Cheap to clone.

@@ -96,7 +96,8 @@ fn require_plain_text(content_type: Option<&HeaderValue>) -> Result<(), ApiError
     if media_type.is_some_and(|name| name.trim().eq_ignore_ascii_case("text/plain")) {
         return Ok(());
     }
-    Err(ApiError::new(Code::UnsupportedMediaType))
+    let detail = "send the body as text/plain, as navigator.sendBeacon does with a string";
+    Err(ApiError::because(Code::UnsupportedMediaType, detail))
 }
 
 fn no_credentials() -> ApiError {

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use nudge_apps::App;
+use nudge_db::Timestamp;
 use nudge_platform::traces::{self, KeyValue, NewSpan};
 use nudge_plugin_runtime::{Lost, logs};
 use nudge_records::dead_letters;
@@ -93,7 +94,7 @@ async fn process_with(
 ) -> Result<(), Trouble> {
     let mut reader = Reader::new(&inner.db);
     let before = reading::subjects(&mut reader, app.id, works, recalled).await?;
-    let mut after = before.all.clone();
+    let mut after = as_of(&before.all, inner.clock.now());
     let mut states = memory::states(recalled, &before.all);
     let given = run_firings::of(&mut reader, app.id, works, &before).await?;
     let Layout {
@@ -150,6 +151,15 @@ async fn process_with(
         trials.offer(inner, app, items);
     }
     Ok(())
+}
+
+/// Subjects as they are now, as far as that is known.
+fn as_of(subjects: &[Subject], now: Timestamp) -> Vec<Subject> {
+    let mut subjects = subjects.to_vec();
+    for subject in &mut subjects {
+        subject.forget_activity_after(now);
+    }
+    subjects
 }
 
 /// Writes effects, as a span of the batch.

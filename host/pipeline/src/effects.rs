@@ -13,7 +13,7 @@ use nudge_records::decisions::{self, NewDecision, Recorded};
 use nudge_records::deliveries::{self, NewDelivery};
 use nudge_records::events::store::RequestKey;
 use nudge_records::instructions::{self, Instruction, Suppressed};
-use nudge_records::scheduled_work::{self, NewOccasion};
+use nudge_records::scheduled_work::{self, DueOccasion, NewOccasion};
 use nudge_records::segment_checks;
 use nudge_wasm::Description;
 use uuid::Uuid;
@@ -72,8 +72,12 @@ pub(super) struct Effects {
     pub requests: Vec<RequestKey>,
     pub due_timers: Vec<Uuid>,
     pub due_occasions: Vec<Uuid>,
-    /// Occasions whose campaign does not run.
+    /// Occasions of runs whose campaign does not run.
     pub parked: Vec<Uuid>,
+    /// Timers whose campaign does not run.
+    pub resting_timers: Vec<Uuid>,
+    /// Occasions of firings whose campaign does not run.
+    pub resting_firings: Vec<Uuid>,
     pub replayed_letters: Vec<Uuid>,
     /// Dead letters whose replay failed, with the reason.
     pub failed_letters: Vec<Letter>,
@@ -87,7 +91,7 @@ pub(super) struct Effects {
     pub states: Vec<StateChange>,
     /// Firings that the host held back: campaign, subject, and the event.
     pub held_back: BTreeMap<(Uuid, Uuid), Uuid>,
-    /// Occasions of firings that are dropped with their campaign, and the events.
+    /// Occasions of firings that are dropped with their campaign unless a run led to them, and the events.
     pub dropped: Vec<(Uuid, Uuid)>,
     /// Items that led to something: a firing, or a timer.
     pub led_on: Vec<usize>,
@@ -142,6 +146,8 @@ impl Effects {
             due_timers: Vec::new(),
             due_occasions: Vec::new(),
             parked: Vec::new(),
+            resting_timers: Vec::new(),
+            resting_firings: Vec::new(),
             replayed_letters: Vec::new(),
             failed_letters: Vec::new(),
             subjects,
@@ -183,23 +189,15 @@ impl Effects {
         for (number, work) in works.iter().enumerate() {
             match &work.source {
                 Source::Request(id) => self.requests.push((work.alias, *id)),
-                Source::Timer(timer) => self.due_timers.push(timer.id),
-                Source::Occasion(due) => {
-                    // A firing that waited is dropped with its campaign; a run goes on when it is resumed.
-                    let runs = app.campaign(due.campaign_id).is_some();
-                    let event = work
-                        .events
-                        .first()
-                        .filter(|_| !runs && due.firing_id.is_some());
-                    let dropped = event.map(|stored| (due.id, stored.event.id));
-                    self.dropped.extend(dropped);
-                    let list = if runs || due.firing_id.is_some() || due.is_change() {
-                        &mut self.due_occasions
+                Source::Timer(timer) => {
+                    let list = if app.campaign(timer.campaign_id).is_some() {
+                        &mut self.due_timers
                     } else {
-                        &mut self.parked
+                        &mut self.resting_timers
                     };
-                    list.push(due.id);
+                    list.push(timer.id);
                 }
+                Source::Occasion(due) => self.note_occasion(app, work, due),
                 Source::Letter { .. } if self.failed_works.contains(&number) => {}
                 Source::Letter {
                     campaign_id: Some(campaign_id),
@@ -208,6 +206,22 @@ impl Effects {
                 Source::Letter { id, .. } => self.replayed_letters.push(*id),
             }
         }
+    }
+
+    /// A run goes on when its campaign is resumed, and so does what it has led to. Any other firing that waited is dropped
+    /// with its campaign.
+    fn note_occasion(&mut self, app: &App, work: &Work, due: &DueOccasion) {
+        let list = if app.campaign(due.campaign_id).is_some() || due.is_change() {
+            &mut self.due_occasions
+        } else if due.firing_id.is_some() {
+            let event = work.events.first();
+            self.dropped
+                .extend(event.map(|stored| (due.id, stored.event.id)));
+            &mut self.resting_firings
+        } else {
+            &mut self.parked
+        };
+        list.push(due.id);
     }
 
     fn pair(&self, app: &App, campaign: usize, subject: u32) -> Option<(Uuid, Uuid)> {
@@ -405,12 +419,32 @@ async fn begin(inner: &Inner, effects: &Effects) -> nudge_db::Result<Tx> {
     }
 }
 
+/// Puts off what runs have led to, and drops what else waited, where campaigns do not run. False: something is not this
+/// process's any longer.
+async fn rest(tx: &mut Tx, effects: &Effects, node: Uuid) -> nudge_db::Result<bool> {
+    let (firings, timers) = (&effects.resting_firings, &effects.resting_timers);
+    let parked_firings = scheduled_work::park_of_runs(tx, "occasions", firings, node).await?;
+    let parked_timers = scheduled_work::park_of_runs(tx, "timers", timers, node).await?;
+    let is_parked = |id: &Uuid| parked_firings.contains(id) || parked_timers.contains(id);
+    let dropped = |ids: &[Uuid]| -> Vec<Uuid> {
+        let dropped = ids.iter().filter(|id| !is_parked(id));
+        dropped.copied().collect()
+    };
+    let held_back = effects.dropped.iter().filter(|(id, _)| !is_parked(id));
+    let held_back: Vec<(Uuid, Uuid)> = held_back.copied().collect();
+    store::hold_back_dropped(tx, effects.app_id, &held_back).await?;
+    Ok(
+        scheduled_work::delete_due(tx, &dropped(firings), node).await?
+            && store::delete_due_timers(tx, &dropped(timers), node).await?,
+    )
+}
+
 /// Writes the effects, if what they follow from still holds.
 pub(super) async fn write(inner: &Inner, effects: &mut Effects) -> Result<(), Trouble> {
     let mut tx = begin(inner, effects).await?;
     let node = inner.node();
-    store::hold_back_dropped(&mut tx, effects.app_id, &effects.dropped).await?;
-    let done = store::delete_requests(&mut tx, &effects.requests, node).await?
+    let done = rest(&mut tx, effects, node).await?
+        && store::delete_requests(&mut tx, &effects.requests, node).await?
         && store::delete_due_timers(&mut tx, &effects.due_timers, node).await?
         && scheduled_work::delete_due(&mut tx, &effects.due_occasions, node).await?
         && scheduled_work::park(&mut tx, &effects.parked, node).await?

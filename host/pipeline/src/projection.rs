@@ -130,7 +130,7 @@ impl Subject {
     ///
     /// Nobody was active later than the server heard of it: a clock that is ahead ends no session and keeps none going.
     fn session(&mut self, stored: &Stored) -> Session {
-        let (event, received_at) = (&stored.event, stored.received_at);
+        let event = &stored.event;
         let name = stored.origin.session_id.as_deref();
         let mut names = match name {
             Some(_) => SessionNames::read(self.session_ids.as_deref()),
@@ -143,7 +143,7 @@ impl Subject {
                 begins: false,
             };
         }
-        let at = event.timestamp.min(received_at);
+        let at = event.timestamp.min(stored.received_at);
         let active_at = self.session_active_at;
         let expired = active_at.is_none_or(|active_at| at > active_at.plus(SESSION_TIMEOUT));
         let is_late = active_at.is_some_and(|active_at| at < active_at);
@@ -413,7 +413,6 @@ mod tests {
     #[test]
     fn a_clock_that_is_ahead_keeps_no_session_going() {
         let mut subject = Subject::nobody();
-        // One came from a server that knew no better.
         subject.session_active_at = Some(Timestamp::from_seconds(9_000 * 60));
         subject.forget_activity_after(Timestamp::from_seconds(60));
         let mut ahead = event("bought", 1_440);

@@ -12,6 +12,8 @@
 //! Occasions are claimed and consumed as timers are, each exactly once, and in their turn: not before the requests
 //! of that person that arrived until then ([`in_turn`]).
 
+use std::collections::HashSet;
+
 use nudge_campaigns::runs::PARKED;
 use nudge_db::{IS, Result, Rows, Statement, Timestamp, Tx};
 use nudge_platform::event_names::SCHEDULED;
@@ -312,6 +314,45 @@ pub async fn park(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<bool> {
             .await?;
     }
     Ok(parked == ids.len() as u64)
+}
+
+/// Puts off what runs have led to, of rows of `timers` or `occasions`, until their campaigns run again. Answers which those
+/// are. `run_firings` tells: it moves with its subject as they do.
+pub async fn park_of_runs(
+    tx: &mut Tx,
+    table: &'static str,
+    ids: &[Uuid],
+    node: Uuid,
+) -> Result<HashSet<Uuid>> {
+    let mut parked = HashSet::new();
+    // One that a clock of the future set waits as long as any other.
+    let set_at = if table == "timers" {
+        ", set_at = 0"
+    } else {
+        ""
+    };
+    for chunk in ids.chunks(Rows::MOST) {
+        let ids: Vec<Uuid> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" UPDATE ")
+            .push(table)
+            .push(" SET node = NULL, due_at = ")
+            .push_bind(PARKED)
+            .push(set_at)
+            .push(" WHERE id IN (SELECT v.id FROM v) AND node = ")
+            .push_bind(node)
+            .push(" AND EXISTS (SELECT 1 FROM run_firings f WHERE f.campaign_id = ")
+            .push(table)
+            .push(".campaign_id AND f.subject_id = ")
+            .push(table)
+            .push(".subject_id AND f.event_seq = ")
+            .push(table)
+            .push(".event_seq) RETURNING id")
+            .fetch_values()
+            .await?;
+        parked.extend(ids);
+    }
+    Ok(parked)
 }
 
 /// Keeps occasions, but for those that are there already; answers how many are new.

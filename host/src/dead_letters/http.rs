@@ -73,6 +73,7 @@ pub struct ListQuery {
     /// Received before: an ISO 8601 instant; or a day, which is included.
     to: Option<String>,
     /// How many items, 1 to 200; 50 unless given.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// Where to go on.
     cursor: Option<String>,
@@ -93,6 +94,7 @@ pub struct SummaryQuery {
     /// Received before: an ISO 8601 instant; or a day, which is included.
     to: Option<String>,
     /// How many items, 1 to 200; 50 unless given.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// Where to go on. The pages that follow count what the first one has counted.
     cursor: Option<String>,

@@ -1,6 +1,7 @@
 //! Removes what has been kept for as long as an app's settings say (contract 13, `retention`), once an hour, by one process at
 //! a time, a bounded number of rows at a time. What is kept for an hour is looked for more often, by each.
 
+mod deliveries;
 pub mod events;
 mod store;
 
@@ -9,17 +10,18 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use nudge_apps::console;
-use nudge_campaigns::settings::Retention;
+use nudge_campaigns::settings::Settings;
 use nudge_db::{Timestamp, Tx};
 use nudge_people::privacy;
 use nudge_platform::due::FirstError;
 use nudge_platform::rounds::Round;
 use nudge_push::webhooks;
 use nudge_records::webhooks::messages;
-use nudge_records::{deliveries, properties, rejected, stats};
+use nudge_records::{properties, rejected, stats};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use self::deliveries::Places;
 use crate::services::Shared;
 
 /// The pause between two rounds, by the server's clock.
@@ -40,8 +42,6 @@ const OFTEN: Duration = Duration::from_mins(5);
 const SHORT_PAUSE: Duration = Duration::from_mins(1);
 /// Days that push deliveries are kept unless an app says otherwise.
 const DELIVERY_DAYS: i64 = 90;
-/// Deliveries that one statement removes at the most.
-const STEP: i64 = 500;
 const DAY: Duration = Duration::from_hours(24);
 
 /// Runs until the server stops.
@@ -49,6 +49,7 @@ pub async fn run(services: Shared, halt: CancellationToken) {
     let look_again = Duration::from_millis(services.config.pipeline.poll_ms.max(1));
     let mut next_at = Timestamp::default();
     let mut often_at = Timestamp::default();
+    let mut places = Places::new();
     loop {
         let now = services.clock.now();
         // A clock that was set back puts nothing off.
@@ -64,7 +65,7 @@ pub async fn run(services: Shared, halt: CancellationToken) {
         }
         next_at = next_at.min(now.plus(PAUSE));
         if now >= next_at {
-            next_at = match turn(&services, now, &halt).await {
+            next_at = match turn(&services, now, &mut places, &halt).await {
                 Ok(next_at) => next_at,
                 Err(error) => {
                     tracing::warn!(error = ?error, "what is past its retention could not be removed yet");
@@ -126,6 +127,7 @@ async fn remove_sessions(
 async fn turn(
     services: &Shared,
     now: Timestamp,
+    places: &mut Places,
     halt: &CancellationToken,
 ) -> nudge_db::Result<Timestamp> {
     let node = services.pipeline.node();
@@ -134,7 +136,7 @@ async fn turn(
         return Ok(now.plus(ASK_AGAIN));
     }
     tx.commit().await?;
-    round(services, now, halt).await?;
+    round(services, now, places, halt).await?;
     let next_at = now.plus(PAUSE);
     // Cut short, it is still due: another process takes it once this one has signed out.
     if !halt.is_cancelled() {
@@ -149,6 +151,7 @@ async fn turn(
 async fn round(
     services: &Shared,
     now: Timestamp,
+    places: &mut Places,
     halt: &CancellationToken,
 ) -> nudge_db::Result<()> {
     let mut tx = services.db.read().await?;
@@ -159,7 +162,7 @@ async fn round(
     let mut failed = FirstError::default();
     for (app_id, _, settings) in settings {
         if let Some(settings) = settings {
-            failed.note(of_app(services, app_id, &settings.retention, now, halt).await)?;
+            failed.note(of_app(services, (app_id, &settings), now, places, halt).await)?;
         }
     }
     failed.end()
@@ -168,11 +171,12 @@ async fn round(
 /// Goes through an app.
 async fn of_app(
     services: &Shared,
-    app_id: Uuid,
-    retention: &Retention,
+    (app_id, settings): (Uuid, &Settings),
     now: Timestamp,
+    places: &mut Places,
     halt: &CancellationToken,
 ) -> nudge_db::Result<()> {
+    let retention = &settings.retention;
     let before = |days: i64| now.minus(DAY * u32::try_from(days).unwrap_or(u32::MAX));
     let letters = before(retention.dead_letters_days);
     drain(services, halt, move |tx| {
@@ -191,10 +195,8 @@ async fn of_app(
     .await?;
     let days = retention.deliveries_days;
     let made = before(days.unwrap_or(DELIVERY_DAYS));
-    drain(services, halt, move |tx| {
-        deliveries::store::delete_old(tx, app_id, made, STEP).boxed()
-    })
-    .await?;
+    let app = (app_id, &settings.frequency);
+    deliveries::remove(services, app, (made, now), places, halt).await?;
     let told = now.minus(webhooks::KEPT);
     drain(services, halt, move |tx| {
         messages::delete_before(tx, app_id, told).boxed()

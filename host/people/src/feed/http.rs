@@ -37,6 +37,7 @@ pub struct FeedQuery {
     /// Only those that were accepted, or only those that were rejected within the last hour.
     verdict: Option<EventVerdict>,
     /// How many items, 1 to 500; 50 unless given.
+    #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<u32>,
     /// Where to go on: `nextCursor` of the page before.
     cursor: Option<String>,

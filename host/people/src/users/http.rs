@@ -71,6 +71,7 @@ pub struct UsersQuery {
     /// at most 256 characters. A page can be short, or empty, and go on: a request looks through 20,000 values.
     q: Option<String>,
     /// How many items, 1 to 200; 50 unless given.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// Where to go on: `nextCursor` of the page before.
     cursor: Option<String>,
@@ -163,6 +164,7 @@ pub struct EventsQuery {
     /// Happened before: an ISO 8601 instant; or a day, which is included.
     to: Option<String>,
     /// How many items, 1 to 500; 50 unless given.
+    #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<u32>,
     /// Where to go on: `nextCursor` of the page before.
     cursor: Option<String>,

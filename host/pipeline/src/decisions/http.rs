@@ -40,6 +40,7 @@ pub struct ListQuery {
     /// Decisions about this subject.
     subject_id: Option<Uuid>,
     /// How many items at the most, 1 to 200; 50 unless given. A page may have fewer although more follow.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// Where to go on.
     cursor: Option<String>,

@@ -193,11 +193,26 @@ pub async fn waiting(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Wai
         timers |= of_timers && row.is_some();
         due.extend(row);
     }
+    if timers && !due.contains(&PARKED) {
+        due.extend(parked_timer(tx, app_id, campaign_id).await?);
+    }
     Ok(WaitingWork {
         timers,
         first_due: due.iter().min().copied(),
         parked: due.contains(&PARKED),
     })
+}
+
+/// [`PARKED`], if a timer of a campaign is put off.
+async fn parked_timer(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Option<Timestamp>> {
+    tx.sql(
+        "SELECT due_at FROM timers WHERE app_id = $1 AND campaign_id = $2 AND due_at = $3 LIMIT 1",
+    )
+    .bind(app_id)
+    .bind(campaign_id)
+    .bind(PARKED)
+    .fetch_value()
+    .await
 }
 
 /// Whether an instruction of a campaign is on offer.
@@ -241,40 +256,59 @@ pub async fn count_due(
         .await
 }
 
-/// Makes some occasions due that were put off until their campaign runs again; answers how many.
+/// Makes some occasions and timers due that were put off until their campaign runs again; answers how many.
 pub async fn resume(tx: &mut Tx, planned: &Planned, now: Timestamp) -> Result<u64> {
-    tx.sql(
+    let mut resumed = 0;
+    for text in [
         "UPDATE occasions SET due_at = $3 WHERE id IN (
             SELECT id FROM occasions WHERE app_id = $1 AND campaign_id = $2 AND due_at = $4 LIMIT $5)",
-    )
-    .bind(planned.app_id)
-    .bind(planned.campaign_id)
-    .bind(now)
-    .bind(PARKED)
-    .bind(STEP)
-    .execute()
-    .await
+        "UPDATE timers SET due_at = $3 WHERE id IN (
+            SELECT id FROM timers WHERE app_id = $1 AND campaign_id = $2 AND due_at = $4
+            ORDER BY subject_id, key LIMIT $5)",
+    ] {
+        resumed += tx
+            .sql(text)
+            .bind(planned.app_id)
+            .bind(planned.campaign_id)
+            .bind(now)
+            .bind(PARKED)
+            .bind(STEP)
+            .execute()
+            .await?;
+    }
+    Ok(resumed)
 }
 
-/// Removes some occasions of a campaign that is over; answers how many.
+/// Removes some occasions and timers of a campaign that is over; answers how many.
 pub async fn drop_left(tx: &mut Tx, planned: &Planned) -> Result<u64> {
-    tx.sql(
+    let mut dropped = 0;
+    for text in [
         "DELETE FROM occasions WHERE id IN (
             SELECT id FROM occasions WHERE app_id = $1 AND campaign_id = $2 ORDER BY due_at LIMIT $3)",
-    )
-    .bind(planned.app_id)
-    .bind(planned.campaign_id)
-    .bind(STEP)
-    .execute()
-    .await
+        "DELETE FROM timers WHERE id IN (
+            SELECT id FROM timers WHERE app_id = $1 AND campaign_id = $2 ORDER BY subject_id, key LIMIT $3)",
+    ] {
+        dropped += tx
+            .sql(text)
+            .bind(planned.app_id)
+            .bind(planned.campaign_id)
+            .bind(STEP)
+            .execute()
+            .await?;
+    }
+    Ok(dropped)
 }
 
-/// Forgets some of whom a campaign's runs have given something: of runs before one. Answers how many.
+/// Forgets some of whom a campaign's runs have given something: of runs before one, and but for those whose firing waits
+/// still. Answers how many.
 pub async fn forget_firings(tx: &mut Tx, planned: &Planned, before: &str) -> Result<u64> {
     tx.sql(
         "DELETE FROM run_firings WHERE (campaign_id, key, subject_id) IN (
             SELECT campaign_id, key, subject_id FROM run_firings
-            WHERE app_id = $1 AND campaign_id = $2 AND key < $3 LIMIT $4)",
+            WHERE app_id = $1 AND campaign_id = $2 AND key < $3
+              AND NOT EXISTS (SELECT 1 FROM occasions o WHERE o.subject_id = run_firings.subject_id
+                    AND o.campaign_id = run_firings.campaign_id AND o.event_seq = run_firings.event_seq)
+            LIMIT $4)",
     )
     .bind(planned.app_id)
     .bind(planned.campaign_id)

@@ -162,7 +162,9 @@ async fn look(
             if ended {
                 look.make(Change::Forget(EVERY_RUN)).await?;
             }
-            (!ended).then(|| now.plus(LOOK_AGAIN))
+            // What comes of the last that was dropped may have been written meanwhile.
+            let is_done = ended && waiting.nobody();
+            (!is_done).then(|| now.plus(LOOK_AGAIN))
         }
     };
     let mut tx = services.db.write().await?;

@@ -59,7 +59,7 @@ pub(super) async fn known(
     let rows: Vec<Noted> = tx
         .sql(
             "SELECT id, sent_at, displayed_at, opened_at, clicked_at, dismissed_at FROM deliveries
-             WHERE app_id = $1 AND subject_id = $2 AND sent_at IS NOT NULL AND id IN ",
+             WHERE app_id = $1 AND subject_id = $2 AND sent_at IS NOT NULL AND status <> 'kept' AND id IN ",
         )
         .bind(app_id)
         .bind(subject_id)
@@ -113,7 +113,7 @@ pub(super) async fn note(
         .push_bind(beacon.delivery_id)
         .push(" AND subject_id = ")
         .push_bind(subject_id)
-        .push(" AND sent_at IS NOT NULL")
+        .push(" AND sent_at IS NOT NULL AND status <> 'kept'")
         .push(unless_there)
         .fetch_optional()
         .await
@@ -129,7 +129,7 @@ pub(super) async fn exists(
     let row: Option<Uuid> = tx
         .sql(
             "SELECT id FROM deliveries
-             WHERE app_id = $1 AND id = $2 AND subject_id = $3 AND sent_at IS NOT NULL",
+             WHERE app_id = $1 AND id = $2 AND subject_id = $3 AND sent_at IS NOT NULL AND status <> 'kept'",
         )
         .bind(app_id)
         .bind(delivery_id)

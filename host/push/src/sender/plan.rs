@@ -92,11 +92,10 @@ pub(super) async fn plan(
     let mut campaigns: HashMap<(Uuid, i64), Campaign> = HashMap::new();
     let mut to_render: HashMap<(Uuid, i64, Uuid), Vec<&Claimed>> = HashMap::new();
     for delivery in claimed {
-        if let Some(step) = before_rendering(app, delivery, &known, now) {
-            steps.insert(delivery.id, step);
-            continue;
-        }
-        let mut made = made_before(delivery, &known, now)?;
+        let mut made = match before_rendering(app, delivery, &known, now) {
+            Some(step) => Some(step),
+            None => made_before(delivery, &known, now)?,
+        };
         if let Some(step) = made.take_if(|step| !heeds_quiet_hours(delivery, step)) {
             steps.insert(delivery.id, step);
             continue;
@@ -108,13 +107,11 @@ pub(super) async fn plan(
                 place.insert(campaign(services, app, &known.standing, key).await?)
             }
         };
-        if let Campaign::Runs(sending) = found
-            && let Some(step) = while_quiet(app, sending, delivery, &known, now)
-        {
-            steps.insert(delivery.id, step);
-            continue;
-        }
-        if let Some(step) = made {
+        let quiet = match found {
+            Campaign::Runs(sending) => while_quiet(app, sending, delivery, &known, now),
+            _ => None,
+        };
+        if let Some(step) = quiet.or(made) {
             steps.insert(delivery.id, step);
             continue;
         }

@@ -280,10 +280,12 @@ pub async fn delete_webhook(
     ResourceId(id): ResourceId,
     if_match: IfMatch,
 ) -> Result<StatusCode, ApiError> {
-    let webhook = find(&services, &scope, id).await?;
-    if_match.check(webhook.version)?;
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
+    store::lock(&mut tx, scope.app.id, id).await?;
+    let webhook = store::find(&mut tx, scope.app.id, id).await?;
+    let webhook = webhook.ok_or(Error::NotFound)?;
+    if_match.check(webhook.version)?;
     super::delete(&mut tx, scope.app.id, id, now).await?;
     clear::queue(&mut tx, scope.app.id, id, &scope.actor, now).await?;
     record(&mut tx, &scope, "webhook.deleted", &webhook, now).await?;

@@ -223,7 +223,7 @@ pub async fn names(tx: &mut Tx, app_id: Uuid, subjects: &[Uuid]) -> Result<HashM
 
 const COLUMNS: &str = "SELECT id, campaign_id, variant_id, subject_id, test, recipients, status, reason, content,
     attempts, created_at, sent_at, delivered_at, displayed_at, opened_at, clicked_at, dismissed_at, ended_at,
-    action_id FROM deliveries WHERE app_id = $1";
+    action_id FROM deliveries WHERE app_id = $1 AND status <> 'kept'";
 
 /// Finds a delivery.
 pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<DeliveryRow>> {
@@ -355,16 +355,77 @@ pub async fn resume(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid, now: Timestamp
     .await
 }
 
-/// Removes deliveries of an app that were made before an instant and are done with; answers how many.
-pub async fn delete_old(tx: &mut Tx, app_id: Uuid, before: Timestamp, limit: i64) -> Result<u64> {
+/// The status of a delivery that only counts any longer: nothing shows it.
+pub const KEPT: &str = "kept";
+
+/// A delivery that is past its retention.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct OldRow {
+    /// Its id.
+    pub id: Uuid,
+    /// Its campaign.
+    pub campaign_id: Uuid,
+    /// When it was made.
+    pub created_at: Timestamp,
+    status: String,
+    test: bool,
+}
+
+impl OldRow {
+    /// Whether caps and pauses count it. One that waits still is not going to be sent.
+    pub fn counts(&self) -> bool {
+        let never = ["queued", "skipped", "cancelled", "failed", "bounced"];
+        !self.test && !never.contains(&self.status.as_str())
+    }
+}
+
+/// Deliveries of an app in a status that were made before an instant and are done with, the oldest first, from after a
+/// place on.
+pub async fn old(
+    tx: &mut Tx,
+    (app_id, status): (Uuid, &'static str),
+    (after, after_id): (Timestamp, Uuid),
+    before: Timestamp,
+    limit: usize,
+) -> Result<Vec<OldRow>> {
     tx.sql(
-        "DELETE FROM deliveries WHERE id IN (
-            SELECT id FROM deliveries WHERE app_id = $1 AND created_at < $2 AND due_at IS NULL
-            ORDER BY created_at, id LIMIT $3)",
+        "SELECT id, campaign_id, created_at, status, test FROM deliveries
+         WHERE app_id = $1 AND status = $2 AND (created_at, id) > ($3, $4) AND created_at < $5 AND due_at IS NULL
+         ORDER BY created_at, id LIMIT $6",
     )
     .bind(app_id)
+    .bind(status)
+    .bind(after)
+    .bind(after_id)
     .bind(before)
-    .bind(limit)
+    .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+    .fetch_all()
+    .await
+}
+
+/// Removes deliveries of an app that are done with.
+pub async fn delete_done(
+    tx: &mut Tx,
+    app_id: Uuid,
+    ids: impl Iterator<Item = Uuid>,
+) -> Result<u64> {
+    tx.sql("DELETE FROM deliveries WHERE app_id = $1 AND due_at IS NULL AND id IN ")
+        .bind(app_id)
+        .push_list(ids)
+        .execute()
+        .await
+}
+
+/// Leaves of deliveries of an app what counts: to whom, of what, and when what became of them.
+pub async fn keep(tx: &mut Tx, app_id: Uuid, ids: impl Iterator<Item = Uuid>) -> Result<u64> {
+    tx.sql(
+        "UPDATE deliveries SET status = 'kept', reason = NULL, content = NULL, data = NULL, devices = NULL,
+                               platform = NULL, idempotency_key = NULL, action_id = NULL, event_id = NULL,
+                               event_seq = NULL, alias_number = NULL
+         WHERE app_id = $1 AND due_at IS NULL AND id IN ",
+    )
+    .bind(app_id)
+    .push_list(ids)
     .execute()
     .await
 }

@@ -261,7 +261,7 @@ async fn sent(
 ) -> Result<Vec<DeliveryRow>> {
     tx.sql(
         "SELECT id, subject_id, status, reason, created_at, displayed_at, opened_at, clicked_at, dismissed_at, ended_at
-         FROM deliveries WHERE app_id = $1 AND campaign_id = $2 AND id < $3 AND NOT test AND subject_id NOT IN ",
+         FROM deliveries WHERE app_id = $1 AND campaign_id = $2 AND id < $3 AND NOT test AND status <> 'kept' AND subject_id NOT IN ",
     )
     .push(hidden::SUBJECTS)
     .push(" ORDER BY id DESC LIMIT $4")

@@ -49,8 +49,10 @@ pub struct ResponsesQuery {
     /// Answers given before here: an instant; or a day, which is included.
     to: Option<String>,
     /// Which page, from 1 on.
+    #[param(minimum = 1)]
     page: Option<u32>,
     /// How many items, 1 to 200; 50 unless given.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
 }
 
@@ -58,6 +60,7 @@ pub struct ResponsesQuery {
 #[derive(Debug, Default, Deserialize, IntoParams)]
 pub struct AttemptsQuery {
     /// How many items, 1 to 200; 50 unless given.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// Where to go on: `nextCursor` of the page before.
     cursor: Option<String>,
@@ -71,6 +74,7 @@ pub struct PersonAttemptsQuery {
     /// The person.
     subject_id: Uuid,
     /// How many items, 1 to 200; 50 unless given.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// Where to go on: `nextCursor` of the page before.
     cursor: Option<String>,

@@ -36,8 +36,10 @@ pub struct PollQuery {
     /// Where to go on: `nextCursor` of the answer before.
     cursor: Option<String>,
     /// How long to wait for an instruction, 0 to 25 seconds.
+    #[param(maximum = 25)]
     wait: Option<u64>,
     /// How many instructions, 1 to 20.
+    #[param(minimum = 1, maximum = 20)]
     limit: Option<u32>,
 }
 

@@ -21,6 +21,7 @@ pub struct InstructionsQuery {
     /// The person.
     subject_id: Uuid,
     /// How many items, 1 to 200; 50 unless given.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// Where to go on: `nextCursor` of the page before.
     cursor: Option<String>,

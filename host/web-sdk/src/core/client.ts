@@ -73,32 +73,29 @@ export class Nudge implements Client {
   private readonly aid = () => this.drafts.reduce((aid, draft) => (draft.kind == "reset" ? draft.id : aid), this.me?.aid);
 
   constructor(private readonly options: Setup) {
-    const { baseUrl, writeKey, identity } = options;
     this.granted = options.consent != "required";
     const { aid } = this;
     const page = this;
-    this.name = databaseName(writeKey);
+    this.name = databaseName(options.writeKey);
     this.tabs = new Tabs(this.name, (message) => this.hear(message), (leads) => this.lead(leads));
     this.sender = new Sender({
-      baseUrl,
-      writeKey,
-      identity,
+      ...options,
       aid,
       get store() {
         return page.store;
       },
       device: () => this.me?.device,
       error: (error) => this.tabs.tell({ t: "error", error }),
-      instructions: (items, aid) => this.hold(items, aid),
+      hold: (items, aid) => this.hold(items, aid),
       person: (aid, person) => this.tabs.tell({ t: "person", aid, person }),
       answered: (ids) => this.tabs.tell({ t: "answered", ids }),
     });
     this.poller = new Poller(options, this.sender, (items, aid) => this.hold(items, aid));
     this.shows = new Shows({
+      ...options,
       get locale() {
         return page.locale;
       },
-      container: options.container,
       autoShow: options.autoShow ?? true,
       now: () => Date.now() + (this.person?.skew ?? 0),
       aid,
@@ -115,7 +112,6 @@ export class Nudge implements Client {
       change: (key, change) => this.store.change([key], ([value]) => ({ put: { [key]: change(value) } })).catch(() => {}),
       get: (key) => this.store.get(key).catch(() => undefined),
       emit: (name, value) => this.emit(name, value),
-      load: options.load,
     });
     this.push = new WebPush(options, {
       config: async () => (await this.session())?.config?.push?.vapidPublicKey,
@@ -239,7 +235,7 @@ export class Nudge implements Client {
     this.active = Date.now();
     this.draft();
     void this.ready.then(() => {
-      this.tabs.join();
+      this.tabs.enter();
       this.look();
       return this.writing;
     }).then(() => this.shows.resume());
@@ -253,10 +249,14 @@ export class Nudge implements Client {
       this.depart();
       this.tabs.leave();
     });
-    addEventListener("pageshow", ({ persisted }) => {
-      if (!persisted) return;
+    addEventListener("pageshow", async () => {
+      if (!this.gone) return;
       this.gone = false;
-      this.tabs.join();
+      // What was said to other tabs while the browser kept the page.
+      const me = await this.store.get("me").catch(() => {});
+      if (this.gone) return;
+      if (me) this.hear({ t: "me", me });
+      this.tabs.enter();
       this.look();
     });
     document.addEventListener("visibilitychange", () => {
@@ -311,12 +311,12 @@ export class Nudge implements Client {
     // Browsers tell a page that it is hidden after they told it that it goes.
     if (this.gone) this.depart();
     this.writing ??= this.write().finally(() => (this.writing = undefined));
-    if (now || this.drafts.length >= ENOUGH) void this.writing.then(() => this.go());
-    else
-      this.timer ??= setTimeout(async () => {
-        await this.writing;
-        this.go();
-      }, TOGETHER);
+    const go = async () => {
+      await this.writing;
+      this.go();
+    };
+    if (now || this.drafts.length >= ENOUGH) void go();
+    else this.timer ??= setTimeout(go, TOGETHER);
   }
 
   private async write(): Promise<void> {
@@ -344,7 +344,7 @@ export class Nudge implements Client {
       if (!isSame) this.person = undefined;
       if (!isSame || drafts.some(({ kind }) => kind == "consent" || kind == "identify")) {
         this.tabs.post({ t: "me", me });
-        this.repoll(isSame);
+        this.repoll(!this.sender.prove() && isSame);
       }
     }
   }
@@ -394,9 +394,8 @@ export class Nudge implements Client {
   private leave(): void {
     const { me, person, options } = this;
     if (!me || !person?.token) return;
-    const waiting = [...this.unsent.values()];
-    if (this.drafts.length) for (const item of write(me, this.drafts, this.granted, person.config).add) if (item.kind == "event") waiting.push(item);
-    for (let left = waiting.filter(({ aid }) => aid == me.aid); left.length; ) {
+    const waiting = [...this.unsent.values(), ...write(me, this.drafts, this.granted, person.config).add];
+    for (let left = waiting.filter((item) => item.kind == "event" && item.aid == me.aid) as EventItem[]; left.length; ) {
       const first = left[0]!;
       let characters = 0;
       const run = left.filter(({ sid, event }) => sid == first.sid && (characters += JSON.stringify(event).length) < MOST_BEACON);
@@ -450,6 +449,7 @@ export class Nudge implements Client {
           this.shows.clear();
         }
         this.me = message.me;
+        this.sender.prove();
         if (!this.maySee()) this.shows.clear();
         this.repoll();
         break;

@@ -24,7 +24,7 @@ export interface Surroundings extends Credentials {
   device(): string | undefined;
   identity?: () => Promise<string | null>;
   error(error: NudgeError): void;
-  instructions(items: any[], aid: string): void;
+  hold(items: any[], aid: string): void;
   person(aid: string, person: Person): void;
   /** Events that the server has answered for. */
   answered(eventIds: string[]): void;
@@ -48,6 +48,8 @@ export class Sender {
   private again = false;
   private failures = 0;
   private notBefore = 0;
+  /** Whether what waits does so for somebody to say who they are, and not because the server asked it to. */
+  private unproven = false;
   private timer?: ReturnType<typeof setTimeout>;
   private readonly starting = new Map<string, Promise<Person | Refused>>();
   /** Complaints that were made once, and are not made again until something works. */
@@ -71,6 +73,12 @@ export class Sender {
     this.notBefore = this.failures = 0;
   }
 
+  /** Somebody said who they are. Answers whether something waited for that: it is tried at once. */
+  prove(): boolean {
+    if (this.unproven) this.hurry();
+    return this.unproven;
+  }
+
   stop(): void {
     clearTimeout(this.timer);
     this.notBefore = 0;
@@ -85,6 +93,7 @@ export class Sender {
           // A session does not end before what its person said is said.
           const rows = (await this.around.store.head(this.most)).filter(([, { kind, aid }]) => kind != "end" || !this.pending.includes(aid));
           if (!rows.length) break;
+          this.unproven = false;
           const wait = await this.deliver(rows);
           if (wait !== undefined) {
             return this.later(wait);
@@ -145,6 +154,7 @@ export class Sender {
       this.complaints.add(answer.code);
       this.around.error(told(answer));
     }
+    this.unproven = true;
     return 30_000;
   }
 
@@ -205,7 +215,7 @@ export class Sender {
     const gone = run.filter((_, index) => !kept.has(index));
     await this.remove(gone.map(([key]) => key));
     this.around.answered(gone.map(([, item]) => item.event.eventId));
-    if (answer.data?.instructions?.length) this.around.instructions(answer.data.instructions, first.aid);
+    if (answer.data?.instructions?.length) this.around.hold(answer.data.instructions, first.aid);
     return kept.size ? 0 : undefined;
   }
 

@@ -76,9 +76,9 @@ export function databaseStore(database: IDBDatabase): Store {
         const apply = () => {
           try {
             const { put = {}, add = [], remove = [] } = change(read.map((request) => request.result)) ?? {};
-            for (const key in put) {
-              if (put[key] === undefined) values.delete(key);
-              else values.put(put[key], key);
+            for (const [key, value] of Object.entries(put)) {
+              if (value === undefined) values.delete(key);
+              else values.put(value, key);
             }
             for (const item of add) queue.add(item);
             for (const key of remove) queue.delete(key);
@@ -109,7 +109,7 @@ export function memoryStore(values: Map<string, any> = new Map()): Store {
   return {
     async change(keys, change) {
       const { put = {}, add = [], remove = [] } = change(keys.map((key) => values.get(key))) ?? {};
-      for (const key in put) values.set(key, put[key]);
+      for (const [key, value] of Object.entries(put)) values.set(key, value);
       rows = rows.filter(([key]) => !remove.includes(key));
       for (const item of add) rows.push([next++, item]);
     },

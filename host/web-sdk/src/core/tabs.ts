@@ -10,7 +10,7 @@ export class Tabs {
   private isAlone = false;
   private release?: () => void;
   private channel?: BroadcastChannel;
-  private asked?: AbortController;
+  private waits?: AbortController;
 
   constructor(
     private readonly name: string,
@@ -26,18 +26,18 @@ export class Tabs {
   }
 
   /** Takes part, until the page goes away. */
-  join(): void {
+  enter(): void {
     if (this.isAlone) return this.change(true);
-    if (this.asked) return;
-    this.asked = new AbortController();
+    if (this.waits) return;
+    this.waits = new AbortController();
     this.listen();
-    if (navigator.locks) this.request({ signal: this.asked.signal });
+    if (navigator.locks) this.request({ signal: this.waits.signal });
     else this.change(true);
   }
 
   /** Goes on by itself, for good: what it keeps is not what other tabs keep. */
   part(): void {
-    const isIn = !!this.asked;
+    const isIn = !!this.waits;
     this.leave();
     this.isAlone = true;
     if (isIn) this.change(true);
@@ -45,7 +45,7 @@ export class Tabs {
 
   /** Takes the lead from a tab that does not answer. */
   claim(): void {
-    if (this.asked && navigator.locks && !this.leads) this.request({ steal: true });
+    if (this.waits && navigator.locks && !this.leads) this.request({ steal: true });
   }
 
   private request(options: LockOptions): void {
@@ -56,22 +56,22 @@ export class Tabs {
       return new Promise<void>((done) => (this.release = done));
     };
     navigator.locks.request(this.name, options, held).catch(({ name }) => {
-      if (!this.asked) return;
+      if (!this.waits) return;
       // A sandboxed frame gets no locks: it is by itself.
       if (name == "SecurityError") return this.change(true);
       // Another tab took the lead: this one queues for it again.
       if (!mine) return;
       this.change(false);
-      this.request({ signal: this.asked.signal });
+      this.request({ signal: this.waits.signal });
     });
   }
 
   /** Leaves: another tab leads. Pages that browsers keep for "back" hold nothing. */
   leave(): void {
-    this.asked?.abort();
+    this.waits?.abort();
     this.release?.();
     this.channel?.close();
-    this.asked = this.release = this.channel = undefined;
+    this.waits = this.release = this.channel = undefined;
     if (this.leads) this.change(false);
   }
 

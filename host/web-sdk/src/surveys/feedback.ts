@@ -2,15 +2,13 @@
 
 import { h } from "./dom.js";
 import type { Survey } from "./host.js";
-import { cornerOf, surface } from "./shell.js";
+import { cornerOf, type Shown, surface } from "./shell.js";
 import { directionOf, languageOf, textsOf } from "./texts.js";
 
 /** A feedback button in the page. */
-export interface FeedbackButton {
+export interface FeedbackButton extends Shown {
   /** Says whether its survey is open. */
   opened(is: boolean): void;
-  /** Takes it away. */
-  remove(): void;
 }
 
 /** Shows the button of a survey. */
@@ -31,6 +29,7 @@ export function showFeedback(locale: string, survey: Survey, pressed: () => void
   );
   root.append(h("div", { class: "root layer", lang: language, dir: directionOf(label) }, button));
   return {
+    element,
     opened: (is) => button.setAttribute("aria-expanded", `${is}`),
     remove: () => element.remove(),
   };

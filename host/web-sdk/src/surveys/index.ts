@@ -4,7 +4,8 @@ import { acknowledge } from "./ack.js";
 import { showFeedback } from "./feedback.js";
 import type { Attempt, CreateRenderer, Instruction, Outcome, PresentOptions, Refusal } from "./host.js";
 import { FIELDS } from "./questions/index.js";
-import { type Started, show } from "./scene.js";
+import { frameOf, type Started, show } from "./scene.js";
+import type { Frame, Shown } from "./shell.js";
 
 export type * from "./host.js";
 
@@ -16,10 +17,12 @@ interface Job {
   started: Started | undefined;
   /** Its place among those that wait. */
   number: number;
+  /** Whether the page took it away amid it, and presents it once more. */
+  again: boolean;
   /** Ends it, whatever it is at. */
   end(outcome: Outcome): void;
-  /** Takes away what is shown of it. */
-  remove?: () => void;
+  /** What is shown of it. */
+  shown?: Shown;
 }
 
 /** How long it is quiet between two that nobody asked for, in milliseconds. */
@@ -32,18 +35,29 @@ const elementOf = (place: Element | string | undefined): Element | undefined =>
 
 const after = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Resolves when the page is looked at. */
-async function seen(): Promise<void> {
-  while (document.hidden) {
-    await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
+/** Resolves when the page is looked at, and what is shown there can be used. */
+async function seen(frame: Frame): Promise<void> {
+  for (;;) {
+    if (document.hidden) await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
+    // Beside a modal dialog of the page's nothing can be used. One that the page removes does not say that it closes, and
+    // `:is` takes what a browser does not know.
+    else if (/popover|banner/.test(frame) && document.querySelector(":is(dialog:modal)")) await after(250);
+    else return;
   }
+}
+
+/** Ends what the page has taken away. Answers whether there was more to say. */
+function sweep(job: { shown?: Shown; end(outcome: Outcome): void } | undefined): boolean {
+  if (!job?.shown || job.shown.element.isConnected) return false;
+  job.end("withdrawn");
+  return !job.shown.over;
 }
 
 /** Makes the renderer. */
 export const createRenderer: CreateRenderer = (host) => {
   /** What is shown or waits, by the instruction's id; feedback buttons apart from what they open. */
   const jobs = new Map<string, Job>();
-  const buttons = new Map<string, (outcome: Outcome) => void>();
+  const buttons = new Map<string, Pick<Job, "shown" | "end">>();
   const waiting: Job[] = [];
   let current: Job | undefined;
   let quiet = 0;
@@ -53,6 +67,7 @@ export const createRenderer: CreateRenderer = (host) => {
 
   /** Shows the next of those that lie over the page: whoever asked first, then by priority. */
   async function next(): Promise<void> {
+    sweep(current);
     if (current) return;
     const urgency = ({ asked, instruction }: Job): number => (asked ? Number.MAX_VALUE : instruction.priority);
     waiting.sort((one, other) => urgency(other) - urgency(one) || one.number - other.number);
@@ -66,12 +81,12 @@ export const createRenderer: CreateRenderer = (host) => {
   /** Shows something, unless it is not on offer any longer. */
   async function enter(job: Job): Promise<void> {
     const { instruction } = job;
-    await seen();
+    await seen(frameOf(instruction, job.container));
     if (!isThere(job)) return;
     const { survey, message } = instruction.payload;
     const draft = survey ? await host.draft(instruction.instructionId).catch(() => null) : null;
     // What was begun is gone on with: it was shown, and is on offer no longer.
-    if (!draft && !host.onOffer(instruction)) return job.end("withdrawn");
+    if (!draft && !job.again && !host.onOffer(instruction)) return job.end("withdrawn");
     const questions = survey?.flow?.questions ?? [];
     const known = message ?? (questions.length && questions.every(({ type }) => type in FIELDS));
     // Without style sheets of its own it would be something bare; a newer server may ask what this does not know.
@@ -80,13 +95,14 @@ export const createRenderer: CreateRenderer = (host) => {
       return job.end("discarded");
     }
     if (!isThere(job)) return;
-    job.remove = show({ ...job, host, draft, done: job.end });
+    job.shown = show({ ...job, host, draft, done: job.end });
     acknowledge(host, instruction, "displayed");
     host.tell("displayed", { instruction });
   }
 
   function queue(instruction: Instruction, options: PresentOptions, started?: Started): Promise<Outcome> {
     const key = instruction.instructionId;
+    const again = sweep(jobs.get(key));
     if (jobs.has(key)) return Promise.resolve("withdrawn");
     const { settings } = instruction.payload.survey ?? {};
     const inline = settings?.presentation === "inline" ? host.container : undefined;
@@ -96,12 +112,13 @@ export const createRenderer: CreateRenderer = (host) => {
         container: elementOf(options.container ?? inline),
         asked: !!options.asked,
         started,
+        again,
         number: count++,
         end: (outcome) => {
           if (!isThere(job)) return;
           jobs.delete(key);
           clearTimeout(timer);
-          job.remove?.();
+          job.shown?.remove();
           const place = waiting.indexOf(job);
           if (place >= 0) waiting.splice(place, 1);
           if (current === job) {
@@ -127,9 +144,11 @@ export const createRenderer: CreateRenderer = (host) => {
   function offer(instruction: Instruction): Promise<Outcome> {
     const key = instruction.instructionId;
     const { survey } = instruction.payload;
+    sweep(buttons.get(key));
     if (buttons.has(key) || !survey) return Promise.resolve("withdrawn");
     return new Promise((resolve) => {
       const press = async (): Promise<void> => {
+        sweep(jobs.get(key));
         const open = jobs.get(key);
         // A second press closes what the first one opened.
         if (open) return open.end("withdrawn");
@@ -137,20 +156,23 @@ export const createRenderer: CreateRenderer = (host) => {
         const outcome = await queue(instruction, { asked: true });
         button.opened(false);
         const last = outcome === "completed" && survey.settings?.once;
-        if (last || !host.onOffer(instruction)) buttons.get(key)?.(outcome);
+        if (last || !host.onOffer(instruction)) buttons.get(key)?.end(outcome);
       };
       const button = showFeedback(host.locale, survey, () => void press());
-      buttons.set(key, (outcome) => {
-        buttons.delete(key);
-        button.remove();
-        resolve(outcome);
+      buttons.set(key, {
+        shown: button,
+        end: (outcome) => {
+          buttons.delete(key);
+          button.remove();
+          resolve(outcome);
+        },
       });
     });
   }
 
   const withdraw = (key: string): void => {
     jobs.get(key)?.end("withdrawn");
-    buttons.get(key)?.("withdrawn");
+    buttons.get(key)?.end("withdrawn");
   };
 
   return {

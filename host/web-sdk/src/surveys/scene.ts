@@ -3,7 +3,7 @@
 import { acknowledge } from "./ack.js";
 import type { Draft, Host, Instruction, Message, Outcome, Survey } from "./host.js";
 import { isDismissible, showMessage } from "./message.js";
-import { type Frame, openShell, type Shell } from "./shell.js";
+import { type Frame, openShell, type Shell, type Shown } from "./shell.js";
 import { showSurvey } from "./survey.js";
 import { directionOf, languageOf, type Texts, textsOf } from "./texts.js";
 
@@ -45,24 +45,31 @@ interface Words {
   texts: Texts;
 }
 
-/** Shows something; answers what takes it away without a word. */
-export function show(scene: Scene): () => void {
+/** How something lies over the page, or in its container. */
+export function frameOf({ payload: { message, survey } }: Instruction, container?: Element): Frame {
+  if (container) return "inline";
+  if (message) return LAYOUTS[message.layout] ?? "popover";
+  return survey?.settings?.presentation === "modal" ? "modal" : "popover";
+}
+
+/** Shows something. */
+export function show(scene: Scene): Shown | undefined {
   const { survey, message } = scene.instruction.payload;
   const locale = (message ?? survey)?.locale?.replaceAll("_", "-");
   const language = languageOf(locale ?? scene.host.locale);
   const spoken = locale ?? (document.documentElement.lang || undefined);
   const words = { language, spoken, locale, texts: textsOf(language) };
   if (message) return openMessage(scene, message, words);
-  return survey ? openSurvey(scene, survey, words) : () => {};
+  return survey && openSurvey(scene, survey, words);
 }
 
-function openSurvey(scene: Scene, survey: Survey, { locale, ...words }: Words): () => void {
+function openSurvey(scene: Scene, survey: Survey, { locale, ...words }: Words): Shown {
   const { host, instruction, draft, started, asked, container } = scene;
   const settings = survey.settings ?? {};
   const title = survey.flow.questions[0]?.title ?? survey.name;
-  const modal = settings.presentation === "modal" && !container;
+  const frame = frameOf(instruction, container);
   const shell: Shell = openShell({
-    frame: container ? "inline" : modal ? "modal" : "popover",
+    frame,
     position: settings.position,
     theme: survey.theme,
     container,
@@ -86,14 +93,14 @@ function openSurvey(scene: Scene, survey: Survey, { locale, ...words }: Words): 
     },
   });
   // Whoever did not ask is told, and goes on with what they do.
-  if (modal || asked) shown.focus();
+  if (frame === "modal" || asked) shown.focus();
   else shell.say(title);
-  return shell.remove;
+  return shell;
 }
 
-function openMessage(scene: Scene, message: Message, { locale, ...words }: Words): () => void {
+function openMessage(scene: Scene, message: Message, { locale, ...words }: Words): Shown {
   const { host, instruction, asked, container } = scene;
-  const frame = container ? "inline" : (LAYOUTS[message.layout] ?? "popover");
+  const frame = frameOf(instruction, container);
   const name = message.title ?? message.body ?? message.buttons?.[0]?.label ?? "";
   let over = false;
   const done = (outcome: Outcome): void => {
@@ -119,5 +126,5 @@ function openMessage(scene: Scene, message: Message, { locale, ...words }: Words
   const focus = showMessage({ host, instruction, message, shell, done });
   if (asked || frame === "modal" || frame === "fullscreen") focus();
   else shell.say([message.title, message.body].filter(Boolean).join(" "));
-  return shell.remove;
+  return shell;
 }

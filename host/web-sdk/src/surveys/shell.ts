@@ -33,8 +33,17 @@ export interface ShellOptions {
   closed(): void;
 }
 
+/** Something of ours in the page. */
+export interface Shown {
+  element: HTMLElement;
+  /** Whether all is said. */
+  over?: boolean;
+  /** Takes it away without a word. */
+  remove(): void;
+}
+
 /** A frame. */
-export interface Shell {
+export interface Shell extends Shown {
   /** What the content goes into. */
   content: HTMLElement;
   language: string;
@@ -144,7 +153,8 @@ export function openShell(options: ShellOptions): Shell {
   }
 
   let timer = 0;
-  return {
+  const shell: Shell = {
+    element,
     content,
     language,
     spoken,
@@ -164,7 +174,7 @@ export function openShell(options: ShellOptions): Shell {
     hasFocus: () => !!root.activeElement,
     letClose: () => {
       if (!closeable) box.prepend(close);
-      closeable = true;
+      closeable = shell.over = true;
       box.classList.add("closeable");
     },
     remove: () => {
@@ -174,6 +184,7 @@ export function openShell(options: ShellOptions): Shell {
       if (had && origin?.isConnected) origin.focus({ preventScroll: true });
     },
   };
+  return shell;
 }
 
 /** A headline, with an id that names its frame. */

@@ -7,14 +7,14 @@ export const STYLES = `
 :host{all:initial!important;display:block!important;position:absolute!important;font-family:inherit!important}
 :host([inline]){position:static!important}
 *,*::before,*::after{box-sizing:border-box}
-.root{position:fixed;inset:auto;margin:0;padding:0;border:0;font-size:medium;line-height:1.45;color:var(--text);background:var(--background);
+.root{position:fixed;inset:auto;margin:0;font-size:medium;line-height:1.45;color:var(--text);background:var(--background);
 --line:color-mix(in srgb,var(--text) 70%,var(--background));
 width:24em;max-width:calc(100vw - 1em);max-height:calc(100dvh - 1em);overflow:auto;overscroll-behavior:contain;
 border:1px solid var(--line);border-radius:var(--radius);box-shadow:0 8px 32px rgba(0,0,0,.28);padding:1.25em;z-index:2147483647;text-align:start}
 .root.inline{position:relative;width:auto;max-width:100%;max-height:none;box-shadow:none;z-index:auto}
 .center,.modal{inset:0;margin:auto;height:fit-content}
 .modal{width:32em}
-.fullscreen{inset:0;width:100%;max-width:none;height:100%;max-height:none;border:0;border-radius:0;display:grid;place-content:center;justify-items:center}
+.fullscreen{inset:0;width:100%;max-width:none;height:100%;max-height:none;border:0;border-radius:0;display:grid;place-content:safe center;justify-items:center}
 .fullscreen>.content{max-width:40em}
 .banner{inset:0 0 auto 0;width:100%;max-width:none;border-width:0 0 1px;border-radius:0}
 .banner>.content{max-width:64em;margin:auto;display:flex;flex-wrap:wrap;gap:.5em 1.5em;align-items:center;padding-inline-end:2.5em}
@@ -38,12 +38,12 @@ legend{float:none;width:100%}
 .control{margin-top:.9em;display:grid;gap:.5em}
 .picture{display:block;max-width:100%;max-height:40vh;margin-bottom:.75em}
 .banner .picture{max-height:3em;margin:0}
-button,.link{font:inherit;color:inherit;min-height:2.5em;min-width:2.5em;padding:.4em 1em;border:1px solid var(--line);border-radius:calc(var(--radius)/2);background:transparent;cursor:pointer}
+button,.link{font:inherit;color:inherit;min-height:2.5em;min-width:2.5em;padding:.4em 1em;border:1px solid var(--line);border-radius:calc(var(--radius)/2);background:transparent;cursor:pointer;overflow-wrap:anywhere}
 .primary{background:var(--primary);color:var(--onPrimary);border-color:transparent;font-weight:600}
-.link{display:inline-block;justify-self:start;text-decoration:underline;overflow-wrap:anywhere}
+.link{display:inline-block;justify-self:start;text-decoration:underline}
 .icon{padding:.2em;flex:none}
 [aria-disabled=true]{cursor:default;border-style:dashed}
-.close{position:absolute;inset-block-start:.6em;inset-inline-end:.6em;border-color:transparent;min-height:2.25em;min-width:2.25em;padding:0;font-size:1em}
+.close{position:absolute;inset-block-start:.6em;inset-inline-end:.6em;border-color:transparent;min-height:2.25em;min-width:2.25em;padding:0}
 .actions{display:flex;flex-wrap:wrap;gap:.5em;margin-top:1.1em}
 .actions .primary{order:1;margin-inline-start:auto}
 :is(button,a,input,textarea):focus-visible,.face:focus-visible{outline:3px solid var(--text);outline-offset:2px}
@@ -58,7 +58,7 @@ button,.link{font:inherit;color:inherit;min-height:2.5em;min-width:2.5em;padding
 .scale .face{padding:0}
 .star .face,.emoji .face{font-size:1.5em;min-height:1.7em}
 .star .tile:has(~ .tile input:checked) .face{background:var(--primary);color:var(--onPrimary)}
-.ends{display:flex;justify-content:space-between;gap:1em}
+.ends{display:flex;justify-content:space-between;gap:1em;overflow-wrap:anywhere}
 .option{display:flex;gap:.6em;align-items:center;min-height:2.5em;padding:.45em .7em;border:1px solid var(--line);border-radius:calc(var(--radius)/2);overflow-wrap:anywhere}
 .option:has(:checked){box-shadow:inset 0 0 0 1px var(--text);font-weight:600}
 .option:has(:focus-visible){outline:3px solid var(--text);outline-offset:2px}
