@@ -15,7 +15,7 @@ use super::work::{Source, Work};
 use super::{Pipeline, Size};
 
 /// Occasions that are in memory at once, at the most: a run over all subjects leaves room for what arrives.
-const MOST: usize = 1_024;
+const MOST: usize = 960;
 /// How soon a run that waits for room looks again.
 const LOOK: Duration = Duration::from_millis(4);
 

@@ -5,7 +5,7 @@ use crate::deliveries::Urgency;
 /// Deliveries of a process that are in hand at a time.
 const ALL: usize = 8_192;
 /// Those of one app among them.
-const OF_APP: usize = 1_152;
+const OF_APP: usize = 1_088;
 /// Of an app's, those that only what somebody waits for may take.
 const FOR_URGENT: usize = 128;
 /// Of all, those that only apps which have none in hand may take.
