@@ -229,14 +229,21 @@ test("somebody who signs in stays who they are, and a reset begins anew", async 
   await holds(async () => assert.deepEqual(await page.evaluate(() => errors), []));
 });
 
-test("who comes back when the proof of who they are has ended signs in again, and nothing waits for ever", async (t) => {
-  const { server, shop, options } = await setUp(t);
+/** A page whose person's backend has said who they are. */
+async function signedIn(t) {
+  const all = await setUp(t);
+  const { server, shop, options } = all;
   const backend = await Backend.of(server);
   const context = await profile(t);
   const page = await open(context, shop.url, options);
   await page.evaluate((token) => nudge.identify(token), backend.token("ada"));
   const ada = await until("ada", async () => (await server.users()).find(({ externalId }) => externalId == "ada"));
   await page.evaluate(() => nudge.flush());
+  return { ...all, backend, context, page, ada };
+}
+
+test("who comes back when the proof of who they are has ended signs in again, and nothing waits for ever", async (t) => {
+  const { server, options, backend, page, ada } = await signedIn(t);
   const [token] = await tokens(page, options.writeKey);
   const headers = { authorization: `Bearer ${options.writeKey}`, "x-service-subject-token": token };
   const ended = await fetch(`${server.base}/v1/sdk/session`, { method: "DELETE", headers });
@@ -256,13 +263,7 @@ test("who comes back when the proof of who they are has ended signs in again, an
 });
 
 test("who proves anew who they are waits no longer, and a server that asks for patience has it", async (t) => {
-  const { server, gate, shop, options } = await setUp(t);
-  const backend = await Backend.of(server);
-  const context = await profile(t);
-  const page = await open(context, shop.url, options);
-  await page.evaluate((token) => nudge.identify(token), backend.token("ada"));
-  const ada = await until("ada", async () => (await server.users()).find(({ externalId }) => externalId == "ada"));
-  await page.evaluate(() => nudge.flush());
+  const { server, gate, shop, options, backend, context, page, ada } = await signedIn(t);
   const other = await open(context, shop.url, options);
   // The first tab sends for both, whichever of them says it.
   for (const [n, tab] of [page, other].entries()) {

@@ -119,6 +119,9 @@ async fn pass(
     };
     let (kept, gone): (Vec<OldRow>, Vec<OldRow>) =
         found.into_iter().partition(|row| counted.has(row));
+    if status == KEPT && gone.is_empty() {
+        return Ok(Some(last));
+    }
     let mut tx = services.db.write().await?;
     delete_done(&mut tx, app_id, gone.iter().map(|row| row.id)).await?;
     if status != KEPT {
