@@ -300,11 +300,15 @@ test("surveys and segments in the console", async (t) => {
     const read = () => server.api("GET", `/surveys/${survey.id}`);
     const save = async () => {
       const { version } = await read();
-      await page.getByRole("button", { name: "Save", exact: true }).click();
-      return until("it is saved", async () => {
+      const button = page.getByRole("button", { name: "Save", exact: true });
+      await button.click();
+      const saved = await until("it is saved", async () => {
         const saved = await read();
         return saved.version > version && saved;
       });
+      // The page knows of it some time after the server does.
+      await holds(async () => assert.ok(await button.isDisabled()));
+      return saved;
     };
     const saved = await save();
     assert.deepEqual(saved.trigger, { ...trigger, from: null, occurrence: { mode: "nth", n: 5 } });

@@ -267,6 +267,8 @@ test("who proves anew who they are waits no longer, and a server that asks for p
   const other = await open(context, shop.url, options);
   // The first tab sends for both, whichever of them says it.
   for (const [n, tab] of [page, other].entries()) {
+    // The proof itself goes after the events that waited for it.
+    await page.evaluate(() => nudge.flush());
     const [token] = await tokens(page, options.writeKey);
     const headers = { authorization: `Bearer ${options.writeKey}`, "x-service-subject-token": token };
     assert.equal((await fetch(`${server.base}/v1/sdk/session`, { method: "DELETE", headers })).status, 204);
