@@ -81,7 +81,11 @@ fn every_file_passes() {
     for file in all.filter(|file| chosen.is_empty() || chosen.contains(file)) {
         let begun = Instant::now();
         let complaint = run(&folder, &plugin, file).err();
-        let verdict = if complaint.is_some() { "failed" } else { "passed" };
+        let verdict = if complaint.is_some() {
+            "failed"
+        } else {
+            "passed"
+        };
         eprintln!("{file} {verdict} after {} s", begun.elapsed().as_secs());
         complaints.extend(complaint);
     }

@@ -17,6 +17,7 @@ on_both_backends!(
     a_replayed_event_is_what_it_would_have_been,
     replaying_what_was_accepted_meanwhile_stores_nothing_twice,
     an_acknowledged_letter_is_gone,
+    a_letter_is_replayed_or_acknowledged_not_both,
     letters_are_paged_and_filtered,
     bad_pages_are_refused,
     the_summary_has_pages,
@@ -322,6 +323,27 @@ async fn an_acknowledged_letter_is_gone(app: &mut TestApp) {
     app.delete(&letter(app, &id), &app.editor())
         .await
         .refused(404, "not_found");
+}
+
+async fn a_letter_is_replayed_or_acknowledged_not_both(app: &mut TestApp) {
+    define(app).await;
+    let mut brought_in = 0;
+    for _ in 0..10 {
+        let (_, id) = breaks(app, json!({})).await;
+        let path = letter(app, &id);
+        let (replay, editor) = (format!("{path}/replay"), app.editor());
+        let patch = json!({"patch": {"total": 1}});
+        let (replayed, acknowledged) = tokio::join!(
+            app.post(&replay, &editor, &patch),
+            app.delete(&path, &editor)
+        );
+        match (replayed.status, acknowledged.status) {
+            (200, 404) => brought_in += 1,
+            (404, 204) => {}
+            both => panic!("{both:?}"),
+        }
+    }
+    assert_eq!(app.stored("purchase").await, brought_in);
 }
 
 async fn letters_are_paged_and_filtered(app: &mut TestApp) {

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::kept::{Plan, count, keep_letters, new_events, plan, without};
+use super::kept::{Plan, count, keep_letters, new_events, plan};
 use crate::submission::Submission;
 use crate::turns::Turns;
 
@@ -48,6 +48,8 @@ pub enum CommitOutcome {
     Suppressed,
     /// The subject has not consented to analytics; nothing is stored.
     ConsentMissing,
+    /// The dead letters that it replays are gone: they were acknowledged, or replayed already; nothing is stored.
+    LettersGone,
 }
 
 /// A submission that is committed.
@@ -318,9 +320,7 @@ impl Writer {
             let durability = durability(submissions, &rooms);
             (durability, self.db.write_each_with(durability).await?)
         };
-        let Plan { seen: plan, known } = plan(&mut tx, submissions).await?;
-        let new: Vec<Cow<'_, Submission>> =
-            submissions.iter().map(|it| without(it, &known)).collect();
+        let Plan { seen: plan, new } = plan(&mut tx, submissions).await?;
         let kept: Vec<(&Submission, Option<Room>)> = new
             .iter()
             .map(|submission| &**submission)

@@ -19,17 +19,25 @@ use uuid::Uuid;
 use super::commit::CommitOutcome;
 use crate::submission::Submission;
 
+/// What a replay has stored of a submission.
+#[derive(Debug)]
+pub struct Replayed {
+    /// The letters that it has removed.
+    pub letters: usize,
+    /// The events that are new.
+    pub events: Vec<Arc<Event>>,
+}
+
 /// Stores what a job replays, in the job's own transaction. No process has it in hand then: whichever has room
-/// processes it. Answers for each submission the events that are new, or why nothing of it was stored.
+/// processes it. Answers for each submission what it has brought, or why nothing of it was stored.
 pub async fn store_replayed(
     tx: &mut Tx,
     submissions: &[Submission],
-) -> nudge_db::Result<Vec<Result<Vec<Arc<Event>>, CommitOutcome>>> {
+) -> nudge_db::Result<Vec<Result<Replayed, CommitOutcome>>> {
     if submissions.is_empty() {
         return Ok(Vec::new());
     }
-    let Plan { seen: plan, known } = plan(tx, submissions).await?;
-    let new: Vec<Cow<'_, Submission>> = submissions.iter().map(|it| without(it, &known)).collect();
+    let Plan { seen: plan, new } = plan(tx, submissions).await?;
     let kept: Vec<&Submission> = new
         .iter()
         .map(|submission| &**submission)
@@ -54,17 +62,18 @@ pub async fn store_replayed(
     let mut stored = stored.into_iter();
     let outcomes = new.iter().zip(plan).map(|(submission, plan)| {
         plan?;
-        if submission.events.is_empty() {
-            return Ok(Vec::new());
+        let letters = submission.replays.len();
+        let mut events = Vec::new();
+        if !submission.events.is_empty() {
+            let new = stored.next().unwrap_or_default();
+            events.extend(new.into_iter().map(|stored| stored.event));
         }
-        let new = stored.next().unwrap_or_default();
-        Ok(new.into_iter().map(|stored| stored.event).collect())
+        Ok(Replayed { letters, events })
     });
     Ok(outcomes.collect())
 }
 
-/// Keeps the letters and refused events of those submissions that may be stored, and removes the letters that they
-/// replay; answers which letters were kept.
+/// Keeps the letters and refused events of those submissions that may be stored; answers which letters were kept.
 pub(super) async fn keep_letters(
     tx: &mut Tx,
     submissions: &[Cow<'_, Submission>],
@@ -75,8 +84,6 @@ pub(super) async fn keep_letters(
         planned.filter(|(_, plan)| plan.is_ok()).map(|(it, _)| it)
     };
     let letters: Vec<&Letter> = planned().flat_map(|it| &it.letters).collect();
-    let replayed = planned().flat_map(|it| it.replays.iter().map(|id| (it.app.id, *id)));
-    let replayed: Vec<(Uuid, Uuid)> = replayed.collect();
     let kept = dead_letters::store::insert(tx, &letters).await?;
     for submission in planned() {
         let letters = submission.letters.iter();
@@ -84,7 +91,6 @@ pub(super) async fn keep_letters(
         let (app, at) = (&submission.app, submission.received_at);
         let _polled = dead_letters::announce(tx, app.id, &app.webhooks, &letters, at).await?;
     }
-    dead_letters::store::delete_all(tx, &replayed).await?;
     let refused: Vec<&RejectedEvent> = planned().flat_map(|it| &it.rejected).collect();
     rejected::insert(tx, &refused, &kept).await?;
     Ok(kept)
@@ -130,31 +136,40 @@ pub fn count(
 }
 
 /// What of submissions is to be stored.
-pub(super) struct Plan {
+pub(super) struct Plan<'s> {
     /// For each its subject as of now, or why nothing of it may be stored.
     pub seen: Vec<Result<SeenVersions, CommitOutcome>>,
-    /// Events that their subjects have under other aliases, with the alias that they come under now.
-    pub known: HashSet<(i64, Uuid)>,
+    /// The submissions, without the events that are known under other aliases of their subjects and without those of
+    /// letters that are gone.
+    pub new: Vec<Cow<'s, Submission>>,
 }
 
-/// A submission without those events that are known.
-pub(super) fn without<'s>(
-    submission: &'s Submission,
-    known: &HashSet<(i64, Uuid)>,
-) -> Cow<'s, Submission> {
-    let is_new = |id: Uuid| !known.contains(&(submission.alias, id));
-    if known.is_empty() || submission.event_ids().all(is_new) {
-        return Cow::Borrowed(submission);
-    }
-    let mut rest = submission.clone();
-    rest.events.retain(|event| is_new(event.id));
-    rest.letters.retain(|letter| is_new(letter.event_id));
-    Cow::Owned(rest)
+/// Looks at what submissions may bring, and removes the letters that they replay. Of a letter that is gone, because it was
+/// acknowledged or replayed since it was read, nothing is stored.
+pub(super) async fn plan<'s>(
+    tx: &mut Tx,
+    submissions: &'s [Submission],
+) -> nudge_db::Result<Plan<'s>> {
+    let standings = standings(tx, submissions).await?;
+    let looks = submissions.iter().map(|it| look(it, &standings));
+    let mut seen: Vec<Result<SeenVersions, CommitOutcome>> = looks.collect();
+    let left = take_letters(tx, submissions, &mut seen).await?;
+    let shared = |alias| standings.get(&alias).is_some_and(|it| it.has_others);
+    let asked = left.iter().zip(&seen).filter_map(|(it, seen)| {
+        let seen = seen.as_ref().ok().filter(|_| shared(it.alias))?;
+        Some(it.event_ids().map(|id| (it.alias, seen.subject_id, id)))
+    });
+    let asked: Vec<(i64, Uuid, Uuid)> = asked.flatten().collect();
+    let known = store::known_elsewhere(tx, &asked).await?;
+    let new = left.into_iter().map(|it| without(it, &known)).collect();
+    Ok(Plan { seen, new })
 }
 
-/// Looks at what submissions may bring. A token counts as long as its own alias is as it was when the token was issued,
-/// whichever of the subject's aliases the events come under.
-pub(super) async fn plan(tx: &mut Tx, submissions: &[Submission]) -> nudge_db::Result<Plan> {
+/// The subjects of the aliases that submissions are about, by alias.
+async fn standings(
+    tx: &mut Tx,
+    submissions: &[Submission],
+) -> nudge_db::Result<HashMap<i64, Versioned>> {
     let mut aliases: Vec<i64> = submissions
         .iter()
         .flat_map(|it| [Some(it.alias), it.claims.map(|claims| claims.token.alias)])
@@ -162,51 +177,89 @@ pub(super) async fn plan(tx: &mut Tx, submissions: &[Submission]) -> nudge_db::R
         .collect();
     aliases.sort_unstable();
     aliases.dedup();
-    let standings: HashMap<i64, Versioned> = subjects::store::standings(tx, aliases)
-        .await?
-        .into_iter()
-        .map(|versioned| (versioned.standing.alias, versioned))
-        .collect();
+    let standings = subjects::store::standings(tx, aliases).await?;
+    let by_alias = standings.into_iter().map(|it| (it.standing.alias, it));
+    Ok(by_alias.collect())
+}
+
+/// The subject of a submission as of now, or why nothing may be stored. A token counts as long as its own alias is as it
+/// was when the token was issued, whichever of the subject's aliases the events come under.
+fn look(
+    submission: &Submission,
+    standings: &HashMap<i64, Versioned>,
+) -> Result<SeenVersions, CommitOutcome> {
     let is_so = |claim: Claim| {
         let found = standings.get(&claim.alias);
         found.is_some_and(|found| Claim::of(&found.standing) == claim)
     };
     let holds = |claims: &Claims| is_so(claims.token) && is_so(claims.named);
-    let plan = submissions.iter().map(|submission| {
-        if submission.alias == NOBODY {
-            return Err(CommitOutcome::Suppressed);
+    if submission.alias == NOBODY {
+        return Err(CommitOutcome::Suppressed);
+    }
+    let Versioned {
+        standing,
+        version,
+        app_version,
+        ..
+    } = standings
+        .get(&submission.alias)
+        .ok_or(CommitOutcome::TokenRevoked)?;
+    if submission.claims.is_some_and(|claims| !holds(&claims)) {
+        Err(CommitOutcome::TokenRevoked)
+    } else if standing.suppressed {
+        Err(CommitOutcome::Suppressed)
+    } else if !standing.may_analyze(&submission.app) {
+        Err(CommitOutcome::ConsentMissing)
+    } else {
+        Ok(SeenVersions {
+            subject_id: standing.subject_id,
+            version: *version,
+            app_version: *app_version,
+        })
+    }
+}
+
+/// Removes the letters that submissions replay; answers the submissions with the events of those that were there.
+async fn take_letters<'s>(
+    tx: &mut Tx,
+    submissions: &'s [Submission],
+    plan: &mut [Result<SeenVersions, CommitOutcome>],
+) -> nudge_db::Result<Vec<Cow<'s, Submission>>> {
+    let planned = submissions.iter().zip(&*plan).filter(|(_, it)| it.is_ok());
+    let replayed: Vec<(Uuid, Uuid)> = planned
+        .flat_map(|(it, _)| it.replays.iter().map(|id| (it.app.id, *id)))
+        .collect();
+    let taken = dead_letters::store::take(tx, &replayed).await?;
+    let left = submissions.iter().zip(plan).map(|(submission, plan)| {
+        let is_there = |id: &Uuid| taken.contains(id);
+        if plan.is_err() || submission.replays.iter().all(is_there) {
+            return Cow::Borrowed(submission);
         }
-        let Versioned {
-            standing,
-            version,
-            app_version,
-            ..
-        } = standings
-            .get(&submission.alias)
-            .ok_or(CommitOutcome::TokenRevoked)?;
-        if submission.claims.is_some_and(|claims| !holds(&claims)) {
-            Err(CommitOutcome::TokenRevoked)
-        } else if standing.suppressed {
-            Err(CommitOutcome::Suppressed)
-        } else if !standing.may_analyze(&submission.app) {
-            Err(CommitOutcome::ConsentMissing)
-        } else {
-            Ok(SeenVersions {
-                subject_id: standing.subject_id,
-                version: *version,
-                app_version: *app_version,
-            })
+        let mut left = submission.clone();
+        let pairs = left.replays.into_iter().zip(left.events);
+        (left.replays, left.events) = pairs.filter(|(id, _)| is_there(id)).unzip();
+        if left.replays.is_empty() {
+            *plan = Err(CommitOutcome::LettersGone);
         }
+        Cow::Owned(left)
     });
-    let seen: Vec<Result<SeenVersions, CommitOutcome>> = plan.collect();
-    let shared = |alias| standings.get(&alias).is_some_and(|it| it.has_others);
-    let asked = submissions.iter().zip(&seen).filter_map(|(it, seen)| {
-        let seen = seen.as_ref().ok().filter(|_| shared(it.alias))?;
-        Some(it.event_ids().map(|id| (it.alias, seen.subject_id, id)))
-    });
-    let asked: Vec<(i64, Uuid, Uuid)> = asked.flatten().collect();
-    let known = store::known_elsewhere(tx, &asked).await?;
-    Ok(Plan { seen, known })
+    Ok(left.collect())
+}
+
+/// A submission without those events that are known.
+fn without<'s>(
+    submission: Cow<'s, Submission>,
+    known: &HashSet<(i64, Uuid)>,
+) -> Cow<'s, Submission> {
+    let alias = submission.alias;
+    let is_new = |id: Uuid| !known.contains(&(alias, id));
+    if known.is_empty() || submission.event_ids().all(is_new) {
+        return submission;
+    }
+    let mut rest = submission.into_owned();
+    rest.events.retain(|event| is_new(event.id));
+    rest.letters.retain(|letter| is_new(letter.event_id));
+    Cow::Owned(rest)
 }
 
 /// Of each request the events that are new; requests without any are done with.

@@ -242,6 +242,8 @@ async fn answer(
             reject_all("consent_missing", detail, false);
             None
         }
+        // What a client sends replays no letters.
+        CommitOutcome::LettersGone => return Err(ApiError::new(Code::NotFound)),
     };
     let mut accepted = 0;
     if let Some(committed) = &mut committed {

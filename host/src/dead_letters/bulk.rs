@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use nudge_apps::App;
 use nudge_http::Code;
+use nudge_ingest::commit::CommitOutcome;
 use nudge_ingest::kept;
 use nudge_ingest::submission::Submission;
 use nudge_ingest::validation::{self, Urgency, Verdict};
@@ -246,10 +247,11 @@ async fn commit(
     let mut tx = services.db.write().await?;
     let outcomes = kept::store_replayed(&mut tx, &plan.submissions).await?;
     for (submission, outcome) in plan.submissions.iter().zip(&outcomes) {
-        let letters = i64::try_from(submission.replays.len()).unwrap_or(i64::MAX);
+        let number = |letters| i64::try_from(letters).unwrap_or(i64::MAX);
         match outcome {
-            Ok(_) => progress.counts.replayed += letters,
-            Err(_) => progress.counts.skipped += letters,
+            Ok(replayed) => progress.counts.replayed += number(replayed.letters),
+            Err(CommitOutcome::LettersGone) => {}
+            Err(_) => progress.counts.skipped += number(submission.replays.len()),
         }
     }
     let failed = store::update_failed(&mut tx, job.app_id, &plan.failures).await?;
@@ -265,12 +267,8 @@ async fn commit(
     job.advance(&mut tx, progress, done, total, now).await?;
     tx.commit().await?;
     for (submission, outcome) in plan.submissions.iter().zip(outcomes) {
-        kept::count(
-            &services.stats,
-            submission,
-            &outcome.unwrap_or_default(),
-            &[],
-        );
+        let events = outcome.map_or_else(|_| Vec::new(), |replayed| replayed.events);
+        kept::count(&services.stats, submission, &events, &[]);
     }
     Ok(())
 }

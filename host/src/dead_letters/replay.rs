@@ -168,7 +168,7 @@ async fn replay_validation(
     match services.committer.commit(submission).await? {
         CommitOutcome::Committed(_) => Ok(Replayed::Done),
         CommitOutcome::ConsentMissing => Err(ApiError::new(Code::ConsentRequired)),
-        CommitOutcome::TokenRevoked | CommitOutcome::Suppressed => {
+        CommitOutcome::TokenRevoked | CommitOutcome::Suppressed | CommitOutcome::LettersGone => {
             Err(ApiError::new(Code::NotFound))
         }
     }

@@ -335,18 +335,24 @@ fn violations_text(violations: &[Violation]) -> String {
     serde_json::to_string(violations).unwrap_or_else(|_| "[]".to_owned())
 }
 
-/// Removes letters, each of its app.
-pub async fn delete_all(tx: &mut Tx, letters: &[(Uuid, Uuid)]) -> Result<()> {
+/// Removes letters, each of its app; answers which were there.
+pub async fn take(tx: &mut Tx, letters: &[(Uuid, Uuid)]) -> Result<HashSet<Uuid>> {
+    let mut taken = HashSet::with_capacity(letters.len());
     for chunk in letters.chunks(Rows::MOST) {
         let rows = Rows::new()
             .uuids(chunk.iter().map(|(_, id)| *id))
             .uuids(chunk.iter().map(|(app_id, _)| *app_id));
-        tx.with_rows("v(id, app_id)", rows)
-            .push(" DELETE FROM dead_letters WHERE (id, app_id) IN (SELECT v.id, v.app_id FROM v)")
-            .execute()
+        let removed: Vec<Uuid> = tx
+            .with_rows("v(id, app_id)", rows)
+            .push(
+                " DELETE FROM dead_letters WHERE (id, app_id) IN (SELECT v.id, v.app_id FROM v)
+                  RETURNING id",
+            )
+            .fetch_values()
             .await?;
+        taken.extend(removed);
     }
-    Ok(())
+    Ok(taken)
 }
 
 /// Removes so many letters of an app; answers how many there were.
