@@ -15,6 +15,7 @@ on_both_backends!(
     a_stream_goes_on_where_another_one_ended,
     a_stream_that_goes_on_finds_what_was_committed_late,
     more_than_fifty_a_second_are_a_sample,
+    many_refused_events_are_sent_too,
     an_app_has_twenty_streams,
     a_stream_ends_with_its_token_and_its_app,
 );
@@ -244,6 +245,41 @@ async fn more_than_fifty_a_second_are_a_sample(app: &mut TestApp) {
         "{numbers:?}"
     );
     drop(slow);
+}
+
+async fn many_refused_events_are_sent_too(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let refuse = async |count: usize| {
+        let events: Vec<Value> = (0..count)
+            .map(|number| app.event(&ada, &"x".repeat(300), &json!({"n": number})))
+            .collect();
+        let data = app.ingest(&ada, &events).await.ok();
+        assert_eq!(data["rejected"], count);
+    };
+    let number = |part: &Part| part.data["properties"]["n"].as_i64().unwrap();
+    let mut stream = Stream::open(app, "?verdict=rejected", None).await;
+    refuse(400).await;
+    let part = stream.part().await.unwrap();
+    assert_eq!(part.event, "sampled");
+    let rate = part.data["rate"].as_f64().unwrap();
+    assert!((0.1..0.2).contains(&rate), "{rate}");
+    let first = stream.part().await.unwrap();
+    drop(stream);
+
+    // Who comes back is told of the rest of the request, and of what came in a long time.
+    for _ in 0..3 {
+        app.advance(10);
+        refuse(100).await;
+    }
+    let mut stream = Stream::open(app, "?verdict=rejected", Some(&first.id)).await;
+    let mut numbers = Vec::new();
+    for _ in 0..699 {
+        let part = stream.part().await.unwrap();
+        assert_eq!(part.event, "event", "{part:?}");
+        numbers.push(number(&part));
+    }
+    assert_eq!(numbers.iter().filter(|n| **n < 100).count(), 399);
+    assert_eq!(numbers.iter().filter(|n| **n >= 100).count(), 300);
 }
 
 async fn an_app_has_twenty_streams(app: &mut TestApp) {

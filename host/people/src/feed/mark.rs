@@ -7,6 +7,7 @@
 use nudge_db::Timestamp;
 use nudge_records::events::SEQ_BLOCK;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::{EventKey, Place};
 
@@ -24,8 +25,11 @@ pub(super) struct Mark {
     /// Whose events were sent, all of them: a bit for the newest request, and one for each of those before it.
     #[serde(default = "all_before")]
     done: u64,
-    /// Refused events up to this instant were sent.
+    /// Refused events up to this instant were sent, and of this instant those with ids up to `refused`.
     pub(super) at: Timestamp,
+    /// Marks of older servers say that all of the instant were sent.
+    #[serde(default = "Uuid::max")]
+    refused: Uuid,
 }
 
 /// Marks of older servers say that everything before was sent.
@@ -46,6 +50,7 @@ impl Mark {
             newest: Some(request_of(seq)),
             done: if overtakes { 0 } else { u64::MAX },
             at,
+            refused: Uuid::max(),
         }
     }
 
@@ -73,7 +78,16 @@ impl Mark {
             self.reach(request_of(seq));
             self.seq = seq;
         }
-        self.at = self.at.max(place.at);
+        let refused = match place.event {
+            EventKey::Accepted(_) => Uuid::nil(),
+            EventKey::Rejected(id) => id,
+        };
+        (self.at, self.refused) = (self.at, self.refused).max((place.at, refused));
+    }
+
+    /// Whether a refused event was sent that was received at an instant.
+    pub(super) fn has_refused(&self, id: Uuid, at: Timestamp) -> bool {
+        (at, id) <= (self.at, self.refused)
     }
 
     /// One event comes after another in order, so that the other's request is done unless it is the same.
@@ -169,6 +183,21 @@ mod tests {
     fn marks_of_older_servers_are_understood() {
         let mark: Mark = serde_json::from_str(r#"{"seq": 51203, "at": 7}"#).unwrap();
         assert!(mark.has(seq(100, 3)) && !mark.has(seq(100, 4)) && mark.has(seq(99, 511)));
-        assert_eq!(mark.at, Timestamp(7));
+        assert!(mark.has_refused(Uuid::max(), Timestamp(7)));
+        assert!(!mark.has_refused(Uuid::nil(), Timestamp(8)));
+    }
+
+    #[test]
+    fn refused_events_of_one_instant_are_told_from_each_other() {
+        let mut mark = Mark::new(0, AT, false);
+        let at = Timestamp(2);
+        sent(&mut mark, seq(1, 0));
+        let event = EventKey::Accepted(seq(2, 0));
+        mark.note(Place { at, event });
+        let [one, other] = [Uuid::from_u128(1), Uuid::from_u128(2)];
+        assert!(mark.has_refused(other, AT) && !mark.has_refused(one, at));
+        let event = EventKey::Rejected(one);
+        mark.note(Place { at, event });
+        assert!(mark.has_refused(one, at) && !mark.has_refused(other, at));
     }
 }

@@ -147,6 +147,11 @@ impl From<RejectedRow> for FeedEvent {
     }
 }
 
+/// The columns of a [`RejectedRow`], of a refused event `r` and its alias `a`.
+const REFUSED: &str =
+    "r.id, r.event_id, r.name, r.timestamp, r.received_at, r.properties, r.platform, r.app_version, r.source, r.errors,
+     a.subject_id, a.kind, a.value";
+
 /// After which place, and not before which instant.
 type Range = (Option<Place>, Option<Timestamp>);
 
@@ -254,19 +259,31 @@ pub async fn rejected(
     let to = filter.to.map(|to| (to, Uuid::nil()));
     let end = after.into_iter().chain(to).min();
     let (end, end_id) = end.unwrap_or((Timestamp(i64::MAX), Uuid::max()));
-    let mut statement = tx
-        .sql(
-            "SELECT r.id, r.event_id, r.name, r.timestamp, r.received_at, r.properties, r.platform, r.app_version,
-                    r.source, r.errors, a.subject_id, a.kind, a.value
-             FROM rejected_events r CROSS JOIN aliases a
+    let statement = tx
+        .sql("SELECT ")
+        .push(REFUSED)
+        .push(
+            " FROM rejected_events r CROSS JOIN aliases a
              WHERE a.number = r.alias_number AND r.app_id = $1 AND (r.received_at, r.id) < ($2, $3)
-               AND r.received_at >= $4 AND r.alias_number NOT IN ",
+               AND r.received_at >= $4",
         )
-        .push(hidden::ALIASES)
         .bind(app_id)
         .bind(end)
         .bind(end_id)
         .bind(from.unwrap_or(Timestamp(i64::MIN)));
+    let rows: Vec<RejectedRow> = refused_of_names(statement, filter)
+        .push(" ORDER BY r.received_at DESC, r.id DESC LIMIT ")
+        .push_bind(count(limit))
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(FeedEvent::from).collect())
+}
+
+/// Goes on with refused events `r`: as far as a filter says their names, of nobody who is being deleted.
+fn refused_of_names<'t>(statement: Statement<'t>, filter: &Filter) -> Statement<'t> {
+    let mut statement = statement
+        .push(" AND r.alias_number NOT IN ")
+        .push(hidden::ALIASES);
     if let Some(name) = &filter.name {
         statement = statement.push(" AND r.name = ").push_bind(name.clone());
     }
@@ -276,12 +293,70 @@ pub async fn rejected(
             .push_bind(name.clone())
             .push(")");
     }
-    let rows: Vec<RejectedRow> = statement
+    statement
+}
+
+/// The ids of an app's refused events since an instant, with the instants of their receipt, newest first.
+pub async fn refused_since(
+    tx: &mut Tx,
+    app_id: Uuid,
+    filter: &Filter,
+    from: Timestamp,
+    most: i64,
+) -> Result<Vec<(Uuid, Timestamp)>> {
+    let statement = tx
+        .sql(
+            "SELECT r.id, r.received_at FROM rejected_events r
+             WHERE r.app_id = $1 AND r.received_at >= $2",
+        )
+        .bind(app_id)
+        .bind(from);
+    refused_of_names(statement, filter)
         .push(" ORDER BY r.received_at DESC, r.id DESC LIMIT ")
-        .push_bind(count(limit))
+        .push_bind(most)
         .fetch_all()
-        .await?;
-    Ok(rows.into_iter().map(FeedEvent::from).collect())
+        .await
+}
+
+/// How many events of an app were refused since an instant and before one of them.
+pub async fn count_refused(
+    tx: &mut Tx,
+    app_id: Uuid,
+    filter: &Filter,
+    from: Timestamp,
+    (end_id, end): (Uuid, Timestamp),
+) -> Result<usize> {
+    let statement = tx
+        .sql(
+            "SELECT count(*) FROM rejected_events r
+             WHERE r.app_id = $1 AND r.received_at >= $2 AND (r.received_at, r.id) < ($3, $4)",
+        )
+        .bind(app_id)
+        .bind(from)
+        .bind(end)
+        .bind(end_id);
+    let count: i64 = refused_of_names(statement, filter).fetch_scalar().await?;
+    Ok(usize::try_from(count).unwrap_or_default())
+}
+
+/// Refused events by their ids, in no order.
+pub async fn refused(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Result<Vec<FeedEvent>> {
+    let mut found = Vec::with_capacity(ids.len());
+    for chunk in ids.chunks(Rows::MOST) {
+        let rows: Vec<RejectedRow> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" SELECT ")
+            .push(REFUSED)
+            .push(
+                " FROM v JOIN rejected_events r ON r.id = v.id JOIN aliases a ON a.number = r.alias_number
+                  WHERE r.app_id = ",
+            )
+            .push_bind(app_id)
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(FeedEvent::from));
+    }
+    Ok(found)
 }
 
 /// The newest event's number, of whichever app; 0 if there is none.

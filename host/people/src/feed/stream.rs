@@ -39,19 +39,26 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 const SESSION_AGAIN: Duration = Duration::from_secs(1);
 /// New events that one look reads at the most; of more the newest, and the others are counted.
 const MOST_COUNTED: i64 = 10_000;
-/// Refused events that one look reads at the most.
-const MOST_REFUSED: usize = 100;
 /// Requests by whose numbers a commit may come after those with greater ones, where several are committed at once.
 const OVERTAKEN: i64 = mark::REQUESTS;
 /// By how much refused events may be older than others that were stored before them.
 const LATE: Duration = Duration::from_secs(10);
 
 /// Events that are there and were not sent.
+#[derive(Default)]
 struct Unseen {
     /// With the instants of their receipt.
     events: Vec<(EventKey, Timestamp)>,
     /// How many older ones there are besides.
     others: usize,
+    /// The oldest refused event that was read, where there are older ones.
+    refused_from: Option<Timestamp>,
+}
+
+/// The last of those that one look reads, where there may be more.
+fn oldest_of_all<T>(newest_first: &[T]) -> Option<&T> {
+    let is_all = newest_first.len() < usize::try_from(MOST_COUNTED).unwrap_or(usize::MAX);
+    newest_first.last().filter(|_| !is_all)
 }
 
 /// A stream of one client.
@@ -137,9 +144,7 @@ impl EventStream {
             services,
             _place: place,
         };
-        if let Some(last) = last {
-            stream.refused_from = Timestamp(last.at.0 + 1);
-        } else {
+        if last.is_none() {
             // What is there already is not new.
             let there = stream.unseen().await?;
             stream.note_seen(&there.events);
@@ -256,6 +261,7 @@ impl EventStream {
         let Unseen {
             events: mut new,
             others,
+            refused_from,
         } = self.unseen().await?;
         self.top = self.top.max(newest);
         self.credit += self.looked_at.elapsed().as_secs_f64() * MOST_A_SECOND;
@@ -280,6 +286,7 @@ impl EventStream {
         }
         self.floor = self.floor.max(self.top - self.overlap);
         self.refused_from = self.refused_from.max(now.minus(LATE));
+        self.refused_from = self.refused_from.max(refused_from.unwrap_or_default());
         let first = request_of(self.floor);
         self.seen.retain(|request| *request >= first);
         let first = (self.refused_from, EventKey::Rejected(Uuid::nil()));
@@ -304,40 +311,42 @@ impl EventStream {
     async fn unseen(&self) -> nudge_db::Result<Unseen> {
         let mut tx = self.services.db.read().await?;
         let (app_id, filter) = (self.app_id, &self.filter);
-        let (mut found, mut others) = (Vec::new(), 0);
+        let mut unseen = Unseen::default();
         if filter.wants(EventVerdict::Accepted) {
             let seqs = store::seqs_above(&mut tx, app_id, filter, self.floor, MOST_COUNTED).await?;
-            if let Some((oldest, _)) = seqs.last()
-                && seqs.len() >= usize::try_from(MOST_COUNTED).unwrap_or(usize::MAX)
-            {
+            if let Some((oldest, _)) = oldest_of_all(&seqs) {
                 let between = (self.floor, *oldest);
-                others = store::count_between(&mut tx, app_id, filter, between).await?;
+                unseen.others = store::count_between(&mut tx, app_id, filter, between).await?;
             }
-            found.extend(
-                seqs.into_iter()
-                    .map(|(seq, at)| (EventKey::Accepted(seq), at)),
-            );
+            let events = seqs.into_iter();
+            let events = events.map(|(seq, at)| (EventKey::Accepted(seq), at));
+            unseen.events.extend(events);
         }
         if filter.wants(EventVerdict::Rejected) {
-            let range = (None, Some(self.refused_from));
-            let refused = store::rejected(&mut tx, app_id, filter, range, MOST_REFUSED).await?;
-            found.extend(
-                refused
-                    .iter()
-                    .map(|event| (event.place().event, event.received_at)),
-            );
+            let from = self.refused_from;
+            let refused = store::refused_since(&mut tx, app_id, filter, from, MOST_COUNTED).await?;
+            if let Some((id, at)) = oldest_of_all(&refused) {
+                let there =
+                    store::count_refused(&mut tx, app_id, filter, from, (*id, *at)).await?;
+                let before = self.seen_refused.range(..(*at, EventKey::Rejected(*id)));
+                unseen.others += there.saturating_sub(before.count());
+                unseen.refused_from = Some(*at);
+            }
+            let events = refused.into_iter();
+            let events = events.map(|(id, at)| (EventKey::Rejected(id), at));
+            unseen.events.extend(events);
         }
-        found.retain(|(key, at)| match key {
+        unseen.events.retain(|(key, at)| match key {
             EventKey::Accepted(seq) => {
                 let was_sent = self.resumed.is_some_and(|mark| mark.has(*seq));
                 !was_sent && !self.seen.contains(&request_of(*seq))
             }
-            EventKey::Rejected(_) => !self.seen_refused.contains(&(*at, *key)),
+            EventKey::Rejected(id) => {
+                let was_sent = self.resumed.is_some_and(|mark| mark.has_refused(*id, *at));
+                !was_sent && !self.seen_refused.contains(&(*at, *key))
+            }
         });
-        Ok(Unseen {
-            events: found,
-            others,
-        })
+        Ok(unseen)
     }
 
     /// Which of the new events to send, in order: all, unless they are more than a second may have. A time that the
@@ -376,26 +385,16 @@ impl EventStream {
 
     /// Reads events, in the order of their receipt.
     async fn read(&self, keys: &[EventKey]) -> nudge_db::Result<Vec<FeedEvent>> {
-        let seqs = keys.iter().filter_map(|key| match key {
-            EventKey::Accepted(seq) => Some(*seq),
-            EventKey::Rejected(_) => None,
-        });
-        let seqs: Vec<i64> = seqs.collect();
+        let (mut seqs, mut refused) = (Vec::new(), Vec::new());
+        for key in keys {
+            match key {
+                EventKey::Accepted(seq) => seqs.push(*seq),
+                EventKey::Rejected(id) => refused.push(*id),
+            }
+        }
         let mut tx = self.services.db.read().await?;
-        let mut events = Vec::new();
-        if !seqs.is_empty() {
-            events = store::at(&mut tx, self.app_id, &seqs).await?;
-        }
-        if seqs.len() < keys.len() {
-            let range = (None, Some(self.refused_from));
-            let refused =
-                store::rejected(&mut tx, self.app_id, &self.filter, range, MOST_REFUSED).await?;
-            events.extend(
-                refused
-                    .into_iter()
-                    .filter(|event| keys.contains(&event.place().event)),
-            );
-        }
+        let mut events = store::at(&mut tx, self.app_id, &seqs).await?;
+        events.extend(store::refused(&mut tx, self.app_id, &refused).await?);
         events.sort_unstable_by_key(FeedEvent::place);
         Ok(events)
     }
