@@ -15,6 +15,7 @@ on_both_backends!(
     what_was_json_alone_has_a_schema,
     changes_may_leave_out_all_and_remove_each,
     bodies_of_bytes_are_no_lists,
+    bodies_may_be_left_out_where_the_server_needs_none,
     webhooks_are_described,
     every_code_is_listed_once,
     the_embedded_issuer_can_be_discovered,
@@ -293,6 +294,27 @@ async fn changes_may_leave_out_all_and_remove_each(app: &mut TestApp) {
         let wrong = faults(&description, survey, &value);
         assert_eq!(wrong.is_empty(), good, "{value}: {wrong:?}");
     }
+}
+
+async fn bodies_may_be_left_out_where_the_server_needs_none(app: &mut TestApp) {
+    let description = app.get("/openapi.json", &Credential::none()).await.json();
+    let operations = description["paths"].as_object().unwrap();
+    let operations = operations
+        .values()
+        .flat_map(|item| item.as_object().unwrap().values());
+    let optional: BTreeSet<&str> = operations
+        .filter(|operation| operation["requestBody"].is_object())
+        .filter(|operation| operation["requestBody"]["required"] != true)
+        .map(|operation| operation["operationId"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "complete_attempt",
+        "dismiss_attempt",
+        "end_session",
+        "replay_dead_letter",
+        "rotate_webhook_secret",
+    ];
+    assert_eq!(optional, BTreeSet::from(expected));
 }
 
 async fn bodies_of_bytes_are_no_lists(app: &mut TestApp) {

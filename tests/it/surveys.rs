@@ -11,6 +11,7 @@ on_both_backends!(
     an_expected_version_is_honoured,
     a_deleted_survey_is_gone,
     unknown_keys_are_refused,
+    limits_that_are_null_are_none,
     what_sdks_get_as_it_is_are_objects_within_limits,
     what_is_known_of_themes_and_settings_is_checked,
     a_name_has_1_to_200_characters,
@@ -209,6 +210,20 @@ async fn unknown_keys_are_refused(app: &mut TestApp) {
         let code = text(&problem["errors"][0], "code");
         assert_eq!(code, "unknown_key", "{parts}");
     }
+}
+
+async fn limits_that_are_null_are_none(app: &mut TestApp) {
+    let text = json!({"id": "q", "type": "short_text", "title": "Why?", "maxLength": null, "format": null,
+        "validation": {"minLength": null}});
+    let made = create(
+        app,
+        &json!({"name": "n", "trigger": null, "flow": {"questions": [text]}}),
+    )
+    .await;
+    assert_eq!(
+        made.data(201)["flow"]["questions"],
+        json!([{"id": "q", "type": "short_text", "title": "Why?", "required": false, "validation": {}}])
+    );
 }
 
 async fn what_sdks_get_as_it_is_are_objects_within_limits(app: &mut TestApp) {

@@ -459,7 +459,7 @@ pub async fn acknowledge_dead_letter(
 
 /// Replays a dead letter: the stage that failed is run again.
 #[utoipa::path(post, path = "/v1/apps/{appId}/dead-letters/{id}/replay", tag = "dead letters",
-    params(("appId" = Uuid, Path), ("id" = Uuid, Path)), request_body = ReplayRequest,
+    params(("appId" = Uuid, Path), ("id" = Uuid, Path)), request_body = Option<ReplayRequest>,
     responses((status = 200, body = Data<ReplayView>)))]
 pub async fn replay_dead_letter(
     Editor(scope): Editor,

@@ -142,6 +142,16 @@ fn complete(path: &str, method: &str, has_versions: bool, by: Caller, operation:
             place(parameter, path);
         }
     }
+    // A body that may be left out, which is an `Option` to the attributes, is no null.
+    if let Some(RefOr::T(body)) = &mut operation.request_body {
+        for content in body.content.values_mut() {
+            if let RefOr::T(content) = content
+                && let Some(schema) = &mut content.schema
+            {
+                take_null(schema);
+            }
+        }
+    }
     operation.security = by.security();
     let is_change = ["patch", "delete"].contains(&method);
     let is_versioned = has_versions && is_change && by.is_person();

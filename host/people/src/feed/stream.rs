@@ -326,8 +326,7 @@ impl EventStream {
             let from = self.refused_from;
             let refused = store::refused_since(&mut tx, app_id, filter, from, MOST_COUNTED).await?;
             if let Some((id, at)) = oldest_of_all(&refused) {
-                let there =
-                    store::count_refused(&mut tx, app_id, filter, from, (*id, *at)).await?;
+                let there = store::count_refused(&mut tx, app_id, filter, from, (*id, *at)).await?;
                 let before = self.seen_refused.range(..(*at, EventKey::Rejected(*id)));
                 unseen.others += there.saturating_sub(before.count());
                 unseen.refused_from = Some(*at);

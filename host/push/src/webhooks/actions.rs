@@ -118,7 +118,7 @@ impl From<AttemptRow> for AttemptView {
 
 /// Gives a webhook another secret, which the answer has, this once. The old one signs beside it for a while.
 #[utoipa::path(post, path = "/v1/apps/{appId}/push/webhooks/{webhookId}/rotate-secret", tag = "webhooks",
-    params(("appId" = Uuid, Path), ("webhookId" = Uuid, Path)), request_body = RotateRequest,
+    params(("appId" = Uuid, Path), ("webhookId" = Uuid, Path)), request_body = Option<RotateRequest>,
     responses((status = 200, body = Data<WebhookView>)))]
 pub async fn rotate_webhook_secret(
     Admin(scope): Admin,

@@ -248,7 +248,7 @@ fn given(index: usize, answer: AnswerRequest, now: Timestamp) -> Result<Given, A
 
 /// Completes an attempt. Saying it again changes nothing.
 #[utoipa::path(post, path = "/v1/sdk/attempts/{attemptId}/complete", tag = "sdk",
-    params(("attemptId" = Uuid, Path)), request_body = EndRequest,
+    params(("attemptId" = Uuid, Path)), request_body = Option<EndRequest>,
     responses((status = 200, body = Data<AttemptView>)))]
 pub async fn complete_attempt(
     subject: SdkSubject,
@@ -261,7 +261,7 @@ pub async fn complete_attempt(
 
 /// Ends an attempt that the person closed. Saying it again changes nothing.
 #[utoipa::path(post, path = "/v1/sdk/attempts/{attemptId}/dismiss", tag = "sdk",
-    params(("attemptId" = Uuid, Path)), request_body = EndRequest,
+    params(("attemptId" = Uuid, Path)), request_body = Option<EndRequest>,
     responses((status = 200, body = Data<AttemptView>)))]
 pub async fn dismiss_attempt(
     subject: SdkSubject,

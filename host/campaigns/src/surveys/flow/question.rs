@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use nudge_platform::field_error::FieldError;
 use nudge_platform::json::escaped;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use shape::{
     Consent, Contact, Date, Item, Matrix, Nothing, Number, Pictures, Ranking, Rated, Several,
@@ -70,12 +70,35 @@ pub struct Question {
     #[serde(default)]
     pub required: bool,
     /// What limits answers, instead of at the question itself; and `message`, shown where one is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "limits"
+    )]
     #[schema(value_type = Option<Object>)]
     pub validation: Option<Map<String, Value>>,
     /// What its type adds.
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "without_nulls")]
     pub extras: Map<String, Value>,
+}
+
+/// Writes what is there of what may be `null`: to an SDK, `null` is no limit, and no text.
+fn without_nulls<S: Serializer>(
+    members: &Map<String, Value>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(members.iter().filter(|(_, value)| !value.is_null()))
+}
+
+#[expect(clippy::ref_option, reason = "serde asks for this")]
+fn limits<S: Serializer>(
+    validation: &Option<Map<String, Value>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let Some(limits) = validation else {
+        return serializer.serialize_none();
+    };
+    without_nulls(limits, serializer)
 }
 
 /// What a question's answers are made of, typed.
