@@ -4,13 +4,14 @@ use serde_json::json;
 use tests::{Session, TestApp, on_both_backends};
 
 use crate::identity::Backend;
-use crate::runs::{daily, in_zone, issued, next_morning, over, scheduled};
+use crate::runs::{daily, in_zone, issued, next_morning, over, scheduled, set, waiting};
 
 on_both_backends!(
     two_who_become_one_get_it_once,
     who_got_it_gets_it_no_more_when_the_other_waits,
     who_waits_gets_nothing_when_the_other_got_it,
     of_two_delays_one_is_left,
+    of_two_delays_that_a_pause_puts_off_one_is_left,
     who_was_not_meant_gets_it_as_the_other,
     a_run_that_is_over_is_forgotten,
 );
@@ -102,6 +103,37 @@ async fn of_two_delays_one_is_left(app: &mut TestApp) {
     app.advance(601);
     app.until("one gets it", async || issued(app).await == (1, 1))
         .await;
+    assert_eq!(app.count("timers").await, 0);
+}
+
+async fn of_two_delays_that_a_pause_puts_off_one_is_left(app: &mut TestApp) {
+    let backend = Backend::new(app).await;
+    backend.identify(app, "phone", "e-1").await;
+    app.session("web").await;
+    let trigger = json!({"kind": "schedule", "delaySeconds": 600});
+    let survey = scheduled(app, json!({"trigger": trigger})).await;
+    over(app, 1).await;
+    set(app, survey, json!({"status": "paused"})).await;
+    app.advance(601);
+    app.until("they are put off", async || waiting(app).await == 0)
+        .await;
+    assert_eq!(app.count("timers").await, 2);
+    backend.identify(app, "web", "e-1").await;
+    assert_eq!(app.count("timers").await, 1);
+
+    set(app, survey, json!({"status": "active"})).await;
+    set(app, survey, json!({"status": "paused"})).await;
+    app.until("it is put off again, or fired", async || {
+        app.advance(1);
+        app.count("timers").await == 0 || waiting(app).await == 0
+    })
+    .await;
+    set(app, survey, json!({"status": "active"})).await;
+    app.until("one gets it", async || {
+        app.advance(1);
+        issued(app).await == (1, 1)
+    })
+    .await;
     assert_eq!(app.count("timers").await, 0);
 }
 

@@ -38,7 +38,7 @@ pub(crate) async fn scheduled(app: &TestApp, parts: Value) -> Uuid {
     app.survey_with(&json!(body)).await
 }
 
-async fn set(app: &TestApp, survey: Uuid, change: Value) {
+pub(crate) async fn set(app: &TestApp, survey: Uuid, change: Value) {
     let path = app.path(&format!("/surveys/{survey}"));
     app.patch(&path, &app.editor(), &change).await.ok();
 }
@@ -65,7 +65,7 @@ pub(crate) async fn over(app: &TestApp, runs: usize) {
 }
 
 /// How many occasions and timers are due and not done.
-async fn waiting(app: &TestApp) -> i64 {
+pub(crate) async fn waiting(app: &TestApp) -> i64 {
     let now = app.clock.now();
     let due: Vec<(i64,)> = app
         .rows("SELECT due_at FROM occasions UNION ALL SELECT due_at FROM timers")
