@@ -26,7 +26,7 @@ export function Kept({ path, query }) {
   const columns = [
     { title: "Campaign", render: (/** @type {any} */ row) => campaigns.nameOf(row.campaignId) },
     { title: "State", render: (/** @type {any} */ row) => (row.state ? html`<code>${row.state}</code> <span class="hint">${bytes(row.bytes)}</span>` : "–") },
-    { title: "Timers", render: (/** @type {any} */ row) => (row.timers.length ? html`<ul>${row.timers.map((/** @type {any} */ timer) => html`<li><code>${timer.key}</code> due <${Time} at=${timer.dueAt} /></li>`)}</ul>` : "–") },
+    { title: "Timers", render: (/** @type {any} */ row) => (row.timers.length ? html`<ul>${row.timers.map((/** @type {any} */ timer) => html`<li><code>${timer.key}</code> ${timer.dueAt ? html`due <${Time} at=${timer.dueAt} />` : "waits"}</li>`)}</ul>` : "–") },
     { title: "Changed", render: (/** @type {any} */ row) => html`<${Time} relative at=${row.updatedAt} />` },
   ];
   return html`<${Failed} of=${[campaigns]} /><${Loaded} of=${found}>${(/** @type {any} */ data) => html`
