@@ -4,12 +4,13 @@ use nudge_campaigns::webhooks::EventType::{Clicked, Dismissed, Displayed, Opened
 use nudge_db::Dialect;
 use serde_json::{Value, json};
 use tests::campaigns::states;
-use tests::providers::Providers;
+use tests::providers::{Providers, apns};
 use tests::session::text;
 use tests::{Session, TestApp, on_both_backends};
 
 on_both_backends!(
     each_type_counts_once_and_states_go_forward,
+    what_arrived_nevertheless_has_no_reason_of_an_end,
     only_the_persons_own_deliveries_are_known,
     malformed_receipts_are_refused,
     receipts_at_the_same_time_count_once,
@@ -75,6 +76,22 @@ async fn each_type_counts_once_and_states_go_forward(app: &mut TestApp) {
     ] {
         assert_eq!(stats[state], 1, "{state}");
     }
+}
+
+async fn what_arrived_nevertheless_has_no_reason_of_an_end(app: &mut TestApp) {
+    let (providers, ada, campaign, _) = message(app).await;
+    let device = apns::device_token(1);
+    providers.apns.refuse(&device, 410, "Unregistered");
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+    app.delivery_in(&id, "bounced").await;
+    assert_eq!(app.delivery(&id).await["reason"], "unregistered");
+    app.receipt(&ada, &id, "opened").await;
+    let delivery = app.delivery(&id).await;
+    assert_eq!(
+        (&delivery["status"], delivery.get("reason")),
+        (&json!("opened"), None)
+    );
 }
 
 async fn only_the_persons_own_deliveries_are_known(app: &mut TestApp) {

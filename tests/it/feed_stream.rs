@@ -14,6 +14,7 @@ on_both_backends!(
     events_are_sent_as_they_are_committed,
     a_stream_goes_on_where_another_one_ended,
     a_stream_that_goes_on_finds_what_was_committed_late,
+    a_stream_that_began_before_a_restore_goes_on_after_it,
     more_than_fifty_a_second_are_a_sample,
     many_refused_events_are_sent_too,
     an_app_has_twenty_streams,
@@ -218,6 +219,28 @@ async fn a_stream_that_goes_on_finds_what_was_committed_late(app: &mut TestApp) 
     drop(stream);
     send("d").await;
     let mut stream = Stream::open(app, "", Some(&last)).await;
+    assert_eq!(stream.names(1).await.0, ["d"]);
+}
+
+async fn a_stream_that_began_before_a_restore_goes_on_after_it(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let send = async |name: &str| {
+        let event = app.event(&ada, name, &json!({}));
+        app.ingest(&ada, &[event]).await.ok();
+    };
+    let mut stream = Stream::open(app, "", None).await;
+    for name in ["a", "b", "c"] {
+        send(name).await;
+    }
+    let (_, last) = stream.names(3).await;
+    drop(stream);
+    app.settle().await;
+    // The state of a backup, in which numbers are given anew.
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql("DELETE FROM events").execute().await.unwrap();
+    tx.commit().await.unwrap();
+    let mut stream = Stream::open(app, "", Some(&last)).await;
+    send("d").await;
     assert_eq!(stream.names(1).await.0, ["d"]);
 }
 

@@ -19,6 +19,7 @@ on_both_backends!(
     what_is_not_available_yet_is_not_passed_by,
     a_firing_has_one_id_however_it_is_gotten,
     what_is_on_offer_again_wakes_polls,
+    a_cursor_from_before_a_restore_finds_what_comes_after_it,
 );
 
 const POLLS: u64 = 2_000;
@@ -353,4 +354,39 @@ async fn what_is_on_offer_again_wakes_polls(app: &mut TestApp) {
         set("active").await;
     });
     assert_eq!(instruction_ids(&polled.ok()["items"]).len(), 1);
+}
+
+async fn a_cursor_from_before_a_restore_finds_what_comes_after_it(app: &mut TestApp) {
+    app.survey(&purchase()).await;
+    let ada = app.session("ada").await;
+    let buy = async |app: &TestApp| {
+        let event = app.event(&ada, "purchase", &json!({}));
+        app.ingest(&ada, &[event]).await.ok();
+        app.settle().await;
+    };
+    for _ in 0..3 {
+        buy(app).await;
+    }
+    let part = app.poll(&ada, "?limit=1").await.ok();
+    let whole = app.poll(&ada, "").await.ok();
+    assert_eq!(instruction_ids(&whole["items"]).len(), 3);
+    // The state of a backup.
+    let mut tx = app.services().db.write().await.unwrap();
+    for sql in [
+        "DELETE FROM instructions",
+        "UPDATE subjects SET instruction_count = 0",
+    ] {
+        tx.sql(sql).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    app.restart().await;
+    buy(app).await;
+    for before in [part, whole] {
+        let query = format!("?cursor={}", text(&before, "nextCursor"));
+        let after = app.poll(&ada, &query).await.ok();
+        assert_eq!(instruction_ids(&after["items"]).len(), 1);
+        let query = format!("?cursor={}", text(&after, "nextCursor"));
+        let after = app.poll(&ada, &query).await.ok();
+        assert_eq!(after["items"], json!([]));
+    }
 }

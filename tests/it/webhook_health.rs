@@ -11,6 +11,7 @@ use crate::receiver::{Receiver, Reply};
 on_both_backends!(
     health_follows_what_was_answered_last,
     what_only_fails_is_disabled_and_keeps_its_messages,
+    a_webhook_that_is_changed_is_given_the_whole_time_anew,
     what_never_arrived_is_sent_again,
     one_message_is_sent_again,
     a_message_that_waits_is_sent_at_once,
@@ -95,6 +96,29 @@ async fn health_follows_what_was_answered_last(app: &mut TestApp) {
         (&json!("healthy"), &json!(0), &json!(204))
     );
     assert!(healthy["lastFailureAt"].is_string());
+}
+
+async fn a_webhook_that_is_changed_is_given_the_whole_time_anew(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    receiver.reply("/", &[Reply::Status(404)]);
+    let webhook = receiver.subscribe(app, "/", &[Sent]).await;
+    let resting = [json!({"active": false}), json!({"active": true})];
+    let moved = [json!({"url": receiver.url("/?moved")})];
+    for changes in [&resting[..], &moved] {
+        tell(app, &receiver, &webhook).await;
+        app.advance(6 * DAY);
+        for change in changes {
+            let webhook = path(app, &webhook, "");
+            app.patch(&webhook, &app.admin(), change).await.ok();
+        }
+        assert_eq!(health(app, &webhook).await["consecutiveFailures"], 0);
+        tell(app, &receiver, &webhook).await;
+        let after = health(app, &webhook).await;
+        assert_eq!(
+            (&after["state"], &after["consecutiveFailures"]),
+            (&json!("degraded"), &json!(1))
+        );
+    }
 }
 
 async fn what_only_fails_is_disabled_and_keeps_its_messages(app: &mut TestApp) {

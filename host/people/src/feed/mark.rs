@@ -58,6 +58,11 @@ impl Mark {
         self.newest.unwrap_or_else(|| request_of(self.seq))
     }
 
+    /// Whether the event with the greatest number is older: the database has lost some, as after it was restored.
+    pub(super) fn is_beyond(&self, newest: i64) -> bool {
+        self.newest() > request_of(newest)
+    }
+
     /// Events up to this number are not told from each other: they were sent.
     pub(super) fn floor(&self) -> i64 {
         (self.newest() - REQUESTS + 1) * SEQ_BLOCK - 1
@@ -149,6 +154,7 @@ mod tests {
         assert!(mark.has(seq(102, 0)) && !mark.has(seq(102, 1)));
         mark.note_all_of(102);
         sent(&mut mark, seq(101, 5));
+        assert!(mark.is_beyond(seq(101, 511)) && !mark.is_beyond(seq(102, 0)));
         assert!(mark.has(seq(102, 1)) && mark.has(seq(101, 5)) && !mark.has(seq(101, 6)));
         mark.note_all_of(101);
         sent(&mut mark, seq(103, 0));

@@ -120,6 +120,8 @@ impl EventStream {
         let mut tx = services.db.read().await?;
         let newest = store::newest_seq(&mut tx).await?;
         drop(tx);
+        // Numbers that were lost are given anew, to events that nobody was sent.
+        let last = last.filter(|last| !last.is_beyond(newest));
         let mut stream = Self {
             app_id,
             filter,

@@ -107,7 +107,11 @@ pub(super) async fn note(
         .push_list(status.earlier().map(Status::name))
         .push(" THEN ")
         .push_bind(status.name())
-        .push(" ELSE status END WHERE app_id = ")
+        .push(" ELSE status END")
+        // The reason of an end that it does not have any longer.
+        .push(", reason = CASE WHEN status IN ")
+        .push_list(status.earlier().map(Status::name))
+        .push(" THEN NULL ELSE reason END WHERE app_id = ")
         .push_bind(app_id)
         .push(" AND id = ")
         .push_bind(beacon.delivery_id)

@@ -262,6 +262,8 @@ pub async fn update_webhook(
     };
     let mut tx = services.db.write().await?;
     super::update(&mut tx, &webhook).await?;
+    let webhook = store::find(&mut tx, scope.app.id, id).await?;
+    let webhook = webhook.ok_or(Error::NotFound)?;
     record(&mut tx, &scope, "webhook.updated", &webhook, now).await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;

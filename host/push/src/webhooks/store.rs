@@ -95,11 +95,16 @@ pub(super) async fn insert(tx: &mut Tx, webhook: &Webhook) -> Result<()> {
     Ok(())
 }
 
-/// Replaces an endpoint that is of the version before; answers whether it was. Its health stays.
+/// Replaces an endpoint that is of the version before; answers whether it was. The failures of another URL, or of the time
+/// before it was switched off, are none of its own any longer; one that was given up stays so.
 pub(super) async fn update(tx: &mut Tx, webhook: &Webhook) -> Result<bool> {
     let updated = tx
         .sql(
-            "UPDATE webhooks SET url = $3, event_types = $4, active = $5, description = $6, version = $7, updated_at = $8
+            "UPDATE webhooks SET url = $3, event_types = $4, active = $5, description = $6, version = $7, updated_at = $8,
+                    consecutive_failures = CASE WHEN disabled_at IS NULL AND (url <> $3 OR $5 AND NOT active)
+                                           THEN 0 ELSE consecutive_failures END,
+                    failing_since = CASE WHEN disabled_at IS NULL AND (url <> $3 OR $5 AND NOT active)
+                                    THEN NULL ELSE failing_since END
              WHERE app_id = $1 AND id = $2 AND version = $7 - 1",
         )
         .bind(webhook.app_id)

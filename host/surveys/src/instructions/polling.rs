@@ -78,6 +78,17 @@ impl PagePosition {
         }
     }
 
+    /// The place, where a subject has had so many instructions; the beginning, if the database has lost some of them, as
+    /// after it was restored: their positions are given anew.
+    fn known_to(self, instructions: i64) -> Self {
+        let until = self.within.map_or(self.seen, |window| window.until);
+        if until > instructions {
+            Self::default()
+        } else {
+            self
+        }
+    }
+
     /// What to ask for, of a subject whose newest position on offer is this.
     fn range(self, newest: i64, since: Option<Timestamp>) -> Range {
         let (until, below) = match self.within {
@@ -166,6 +177,7 @@ pub async fn poll(
             };
             return Ok((app, nothing));
         };
+        let place = place.known_to(state.instructions);
         if !app.feedback.is_empty() {
             drop(tx);
             feedback::refresh(services, &app, (subject_id, standing.alias)).await?;
