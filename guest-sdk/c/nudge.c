@@ -92,24 +92,55 @@ text_t text_join(const text_t *texts, size_t count) {
     return joined;
 }
 
-text_t text_of_number(double number) {
-    /* Beyond this a double has no digits after the point, and 64 bits no room. */
-    if (!(number > -9e12 && number < 9e12)) return text(number < 0 ? "below -9e12" : "above 9e12");
-    bool is_negative = number < 0;
-    uint64_t millionths = (uint64_t)((is_negative ? -number : number) * 1e6 + 0.5);
-    uint64_t whole = millionths / 1000000, rest = millionths % 1000000;
-    uint8_t digits[32];
-    size_t at = sizeof digits;
-    if (rest > 0) {
-        for (int place = 0; place < 6; place++, rest /= 10) {
-            if (rest % 10 != 0 || at < sizeof digits) digits[--at] = (uint8_t)('0' + rest % 10);
-        }
-        digits[--at] = '.';
+/* Writes the digits of a whole number before `at`; where they begin. */
+static uint8_t *write_digits(uint8_t *at, uint64_t number) {
+    do *--at = (uint8_t)('0' + number % 10);
+    while ((number /= 10) > 0);
+    return at;
+}
+
+/* Doubles digits that begin at `at` and end at `end`; where they begin then. */
+static uint8_t *double_digits(uint8_t *at, const uint8_t *end) {
+    int carried = 0;
+    for (size_t place = (size_t)(end - at); place > 0; place--) {
+        int doubled = 2 * (at[place - 1] - '0') + carried;
+        at[place - 1] = (uint8_t)('0' + doubled % 10);
+        carried = doubled / 10;
     }
-    do digits[--at] = (uint8_t)('0' + whole % 10);
-    while ((whole /= 10) > 0);
-    if (is_negative && millionths > 0) digits[--at] = '-';
-    return text_join(&(text_t){digits + at, sizeof digits - at}, 1);
+    if (carried > 0) *--at = '1';
+    return at;
+}
+
+/* Writes a number that is not negative before `end`; where it begins. */
+static uint8_t *write_number(uint8_t *end, double number) {
+    /* Up to here a double has digits after the point. */
+    if (number >= 0x1p52) {
+        int doublings = 0;
+        for (; number >= 0x1p63; number /= 2) doublings++;
+        uint8_t *at = write_digits(end, (uint64_t)number);
+        while (doublings-- > 0) at = double_digits(at, end);
+        return at;
+    }
+    uint64_t whole = (uint64_t)number, scale = 1, most = 1000000000000000;
+    while (scale < 1000000 && whole * scale * 10 < most) scale *= 10;
+    uint64_t rest = (uint64_t)((number - (double)whole) * (double)scale + 0.5);
+    if (rest == scale) return write_digits(end, whole + 1);
+    if (rest == 0) return write_digits(end, whole);
+    for (; rest % 10 == 0; rest /= 10) scale /= 10;
+    /* What stands before the rest keeps its zeros. */
+    uint8_t *at = write_digits(end, scale + rest);
+    *at = '.';
+    return write_digits(at, whole);
+}
+
+text_t text_of_number(double number) {
+    /* The largest has 309 digits. */
+    uint8_t digits[320], *end = digits + sizeof digits;
+    if (!(number - number == 0)) return text("null");
+    uint8_t *at = write_number(end, number < 0 ? -number : number);
+    bool is_zero = end - at == 1 && *at == '0';
+    if (number < 0 && !is_zero) *--at = '-';
+    return text_join(&(text_t){at, (size_t)(end - at)}, 1);
 }
 
 /* --- JSON. --- */
@@ -193,10 +224,17 @@ static bool read_escape(reader_t *reader, text_t *text) {
     return true;
 }
 
+/* How many bytes there are up to the closing quote, or the end. */
+static size_t text_length(const reader_t *reader) {
+    const uint8_t *at = reader->at;
+    while (at < reader->end && *at != '"') at += *at == '\\' && reader->end - at > 1 ? 2 : 1;
+    return (size_t)(at - reader->at);
+}
+
 static bool read_text(reader_t *reader, text_t *text) {
     if (!take(reader, '"')) return false;
     /* An escape is never shorter than what it stands for. */
-    *text = (text_t){malloc((size_t)(reader->end - reader->at)), 0};
+    *text = (text_t){malloc(text_length(reader)), 0};
     while (reader->at < reader->end) {
         uint8_t byte = *reader->at++;
         if (byte == '"') return true;

@@ -25,7 +25,8 @@ text_t text(const char *literal);
 bool text_is(text_t one, const char *literal);
 /* The texts one after another. */
 text_t text_join(const text_t *texts, size_t count);
-/* A number with up to six digits after the point, and without zeros at its end. */
+/* A number with up to six digits after the point, of 15 altogether, and without zeros at its end. Whole numbers have
+ * all of their digits; what is not finite is null. */
 text_t text_of_number(double number);
 
 /* --- JSON. --- */

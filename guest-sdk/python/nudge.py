@@ -104,6 +104,16 @@ def _to_wit(value: Any) -> Any:
     return Value_Json(json.dumps(value))
 
 
+def _shown(value: Any) -> str:
+    """A value as it stands inside a text: numbers, booleans, arrays and objects as they were sent."""
+    # Cells give all numbers as floats. From here on they stand with an exponent, as in JavaScript.
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        value = int(value)
+    if isinstance(value, (bool, int, float, list, tuple, dict)):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return "" if value is None or value is MISSING else str(value)
+
+
 class _Table:
     """The contract's table, cell by cell."""
 
@@ -437,7 +447,7 @@ class Validation(_Plugin):
                             violation.code,
                             violation.property,
                             violation.expected,
-                            str(violation.actual),
+                            _shown(violation.actual),
                             [],
                         )
                     )
@@ -446,7 +456,8 @@ class Validation(_Plugin):
 
 
 class Resolution:
-    """What one binding resolved to. Without a value, `issue` says why."""
+    """What one binding resolved to. Without a value, `issue` says why; without a `text`, the value stands as it was
+    sent."""
 
     def __init__(
         self,
@@ -457,7 +468,7 @@ class Resolution:
         detail: str = "",
     ):
         self.value = value
-        self.text = text if text is not None else "" if value is MISSING else str(value)
+        self.text = text if text is not None else _shown(value)
         self.used_fallback = used_fallback
         self.issue = issue
         self.detail = detail

@@ -1,7 +1,7 @@
 //! The shop at `/demo/`: a page that uses the web SDK as any page would, and shows what was sent, decided, and why.
 //!
 //! Embedded mode only. The server plays the shop's own backend too: it says who signs in. What the page needs is made
-//! when it is first opened, so that an app whose owner never opens it has nothing of it.
+//! when it is opened and is not there, so that an app whose owner never opens it has nothing of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use axum::http::uri::Authority;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use nudge_apps::identity_keys::{self, IdentityKey};
-use nudge_apps::key::Kind;
+use nudge_apps::key::{self, Kind};
 use nudge_apps::keys::{self, Wanted};
 use nudge_campaigns::lifecycle::{self, Content as _};
 use nudge_campaigns::surveys::{Content, Survey};
@@ -26,7 +26,7 @@ use nudge_platform::outbound;
 use nudge_platform::public_key::PublicKey;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
+use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::openapi::Page;
@@ -44,7 +44,7 @@ const IDENTITY_LIFETIME: Duration = Duration::from_hours(12);
 const MOST_NAME: usize = 64;
 
 /// What the page needs to know. The token reads and changes nothing.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Opening {
     app_id: Uuid,
@@ -53,8 +53,12 @@ struct Opening {
     survey_id: Uuid,
 }
 
-/// What was made for the page, once in a process.
-type Made = Arc<OnceCell<Opening>>;
+/// What this process has made for the page. Its owner may have removed it since.
+#[derive(Debug, Default)]
+struct Made {
+    write_key: Option<String>,
+    survey_id: Option<Uuid>,
+}
 
 #[derive(Deserialize)]
 struct SignIn {
@@ -75,23 +79,23 @@ pub fn routes() -> Router<Shared> {
         .route("/demo/shop.css", page("text/css; charset=utf-8", style))
         .route("/demo/opening", get(opening))
         .route("/demo/sign-in", post(sign_in))
-        .layer(Extension(Made::default()))
+        .layer(Extension(Arc::new(Mutex::new(Made::default()))))
 }
 
 async fn opening(
     State(services): State<Shared>,
-    Extension(made): Extension<Made>,
+    Extension(made): Extension<Arc<Mutex<Made>>>,
     headers: HeaderMap,
 ) -> Result<Data<Opening>, ApiError> {
     require_own_page(&headers)?;
-    let data = opened(&services, &made).await?.clone();
+    let data = opened(&services, &made).await?;
     Ok(Data { data })
 }
 
 /// Says who somebody is, as the shop's backend would after asking for a password.
 async fn sign_in(
     State(services): State<Shared>,
-    Extension(made): Extension<Made>,
+    Extension(made): Extension<Arc<Mutex<Made>>>,
     headers: HeaderMap,
     Json(request): Json<SignIn>,
 ) -> Result<Data<Value>, ApiError> {
@@ -124,27 +128,26 @@ fn require_own_page(headers: &HeaderMap) -> Result<(), ApiError> {
     Err(ApiError::new(Code::NotFound))
 }
 
-/// What the page needs, as long as its app is there.
-async fn opened<'a>(services: &Shared, made: &'a Made) -> Result<&'a Opening, ApiError> {
-    let opening = made.get_or_try_init(|| make(services)).await?;
-    let app = services.apps.get(opening.app_id).await?;
-    app.map(|_| opening)
-        .ok_or_else(|| ApiError::new(Code::NotFound))
-}
-
-/// Makes what the page needs: a key, a token that reads, the key of the shop's backend, and a survey. The app is the one
-/// of `nudge dev`, whose audit log has what was made.
-async fn make(services: &Shared) -> Result<Opening, ApiError> {
+/// What the page needs: a key, a token that reads, the key of the shop's backend, and a survey. What is not there, or not
+/// any longer, is made. The app is the one of `nudge dev`, whose audit log has what was made.
+async fn opened(services: &Shared, made: &Mutex<Made>) -> Result<Opening, ApiError> {
+    // Pages that are opened at once share what is made.
+    let mut made = made.lock().await;
     let now = services.clock.now();
     let not_found = || ApiError::new(Code::NotFound);
     let app_id = *services.demo_app.get().ok_or_else(not_found)?;
     let mut tx = services.db.write().await?;
     let app = apps::find(&mut tx, app_id).await?.ok_or_else(not_found)?;
     let workspace = app.workspace_id;
-    let write_key = make_key(&mut tx, app_id, workspace, now).await?;
+    let write_key = match &made.write_key {
+        Some(text) if works(&mut tx, text).await? => text.clone(),
+        _ => make_key(&mut tx, app_id, workspace, now).await?,
+    };
     trust_backend(services, &mut tx, app_id, now).await?;
-    let survey_id = make_survey(services, &mut tx, app_id, now).await?;
+    let survey_id = make_survey(services, &mut tx, app_id, made.survey_id, now).await?;
     tx.commit().await?;
+    made.write_key = Some(write_key.clone());
+    made.survey_id = Some(survey_id);
     services.apps.refresh(app_id).await?;
     let roles = BTreeMap::from([(workspace, Role::Viewer)]);
     let token = services
@@ -156,6 +159,13 @@ async fn make(services: &Shared) -> Result<Opening, ApiError> {
         viewer_token: token.map_err(ApiError::internal)?,
         survey_id,
     })
+}
+
+/// Whether a key is there and not revoked.
+async fn works(tx: &mut Tx, text: &str) -> nudge_db::Result<bool> {
+    let hash = key::hash(text);
+    let found = keys::store::find_by_hashes(tx, hash.iter()).await?;
+    Ok(found.values().any(|owner| !owner.revoked))
 }
 
 /// Makes a key for the page, and revokes those of earlier starts.
@@ -207,11 +217,13 @@ async fn trust_backend(
     Ok(())
 }
 
-/// The survey that the page shows; it is made unless an earlier start has made it.
+/// The survey that the page shows; it is made unless one that was made earlier, under whatever name, or at an earlier start is
+/// active.
 async fn make_survey(
     services: &Shared,
     tx: &mut Tx,
     app_id: Uuid,
+    earlier: Option<Uuid>,
     now: Timestamp,
 ) -> Result<Uuid, ApiError> {
     let content: Content =
@@ -219,7 +231,7 @@ async fn make_survey(
     let active: Vec<Survey> = campaigns::active(tx, app_id).await?;
     let known = active
         .iter()
-        .find(|survey| survey.content.name == content.name);
+        .find(|survey| Some(survey.id) == earlier || survey.content.name == content.name);
     if let Some(survey) = known {
         return Ok(survey.id);
     }

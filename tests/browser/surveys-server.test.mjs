@@ -102,6 +102,36 @@ test("a feedback survey that the page started goes on after a reload, beside no 
   assert.equal((await attempts()).length, 1);
 });
 
+test("a feedback survey that is edited is answered as it is shown, and opens anew as it is", async (t) => {
+  const flow = (id) => ({ questions: [nps(id)], branches: [], endScreens: [{ id: "end", title: "Thank you" }], backNavigation: false });
+  const { server, shop, options, made, attempts } = await setUp(t, { mode: "on_demand", trigger: undefined, flow: flow("old"), settings: { presentation: "feedback_button" } });
+  const page = await open(await (await browser(t)).newContext(), shop.url, options);
+  await page.evaluate(() => {
+    window.versions = [];
+    nudge.on("instruction", ({ campaignVersion }) => window.versions.push(campaignVersion));
+  });
+  const button = page.locator("nudge-ui .fab");
+  const answered = async (id) => {
+    await heading(page, `Question ${id}`);
+    await page.locator("nudge-ui input").nth(9).check({ force: true });
+    await page.locator("nudge-ui button.primary").click();
+    await heading(page, "Thank you");
+    await page.keyboard.press("Escape");
+    await page.locator("nudge-ui h2").waitFor({ state: "detached" });
+  };
+  await button.click();
+  await heading(page, "Question old");
+  await server.api("PATCH", `/surveys/${made.id}`, { flow: flow("new") });
+  await until("the page is offered the new version", () => page.evaluate(() => window.versions.at(-1) == 2));
+  assert.equal(await button.count(), 1);
+  await answered("old");
+  await button.click();
+  await answered("new");
+  await holds(async () => assert.deepEqual((await attempts()).map(({ state }) => state), ["completed", "completed"]));
+  assert.deepEqual((await attempts()).map(values), [{ new: 9 }, { old: 9 }]);
+  await holds(async () => assert.deepEqual(await page.evaluate(() => window.errors), []));
+});
+
 test("a clock that is wrong by more than a year keeps no survey away and dates no answer", async (t) => {
   const flow = { questions: [nps("one")], branches: [], endScreens: [{ id: "end", title: "Thank you" }], backNavigation: false };
   const { shop, options, made, completed } = await setUp(t, { mode: "on_demand", trigger: undefined, flow });

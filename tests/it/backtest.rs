@@ -14,6 +14,8 @@ on_both_backends!(
     versions_that_do_the_same_are_the_same,
     what_differs_is_counted_and_shown,
     timers_fall_due_in_recorded_time,
+    timers_that_set_themselves_again_take_turns,
+    a_subject_has_no_more_timers_than_it_may,
     each_event_sees_what_was_before_it,
     sessions_are_those_of_the_events,
     what_the_candidate_fails_on_is_counted,
@@ -228,6 +230,38 @@ async fn an_event_that_is_poison_spoils_no_other(app: &mut TestApp) {
     let result = backtest(app, "misbehaving", "1.0.0", body).await;
     let [events, same, _, _, failed] = counts(&result);
     assert_eq!((events, same, failed), (3, 2, 1), "{result}");
+}
+
+async fn timers_that_set_themselves_again_take_turns(app: &mut TestApp) {
+    let survey = campaign_that_breaks(app, "due").await;
+    let ada = app.session("ada").await;
+    for _ in 0..2 {
+        let event = app.event(&ada, "order", &json!({}));
+        app.ingest(&ada, &[event]).await.ok();
+        app.advance(10);
+    }
+    let body = json!({"since": app.time(-3600), "campaignId": survey});
+    let result = backtest(app, "misbehaving", "1.0.0", body).await;
+    assert_eq!(counts(&result)[0], 2, "{result}");
+    assert_eq!(result.get("stopped"), None, "{result}");
+    // One a second.
+    let timers = result["timers"].as_u64().unwrap();
+    assert!((20..60).contains(&timers), "{result}");
+}
+
+async fn a_subject_has_no_more_timers_than_it_may(app: &mut TestApp) {
+    let survey = campaign_that_breaks(app, "breed:40").await;
+    let ada = app.session("ada").await;
+    for _ in 0..2 {
+        let event = app.event(&ada, "order", &json!({}));
+        app.ingest(&ada, &[event]).await.ok();
+    }
+    // All are due; what they set themselves is not.
+    app.advance(3700);
+    let body = json!({"since": app.time(-7200), "campaignId": survey});
+    let result = backtest(app, "misbehaving", "1.0.0", body).await;
+    assert_eq!(counts(&result)[0], 2, "{result}");
+    assert_eq!(result["timers"], 64, "{result}");
 }
 
 async fn the_window_and_the_limit_are_kept(app: &mut TestApp) {

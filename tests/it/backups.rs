@@ -18,14 +18,14 @@ use tests::{Child, postgres, site};
 /// Longer than an erasure takes.
 const ERASED: Duration = Duration::from_mins(1);
 /// The key is in the data directory; deletions need not wait for other processes.
-const VARIABLES: [(&str, &str); 3] = [
+pub(crate) const VARIABLES: [(&str, &str); 3] = [
     ("NUDGE_SECRETS__MASTER_KEY", ""),
     // Compiled plugins are signed with it.
     ("NUDGE_PLUGINS__CACHE_DIR", ""),
     ("NUDGE_PRIVACY__GRACE_SECONDS", "0"),
 ];
 
-fn start(data: &Path) -> Child {
+pub(crate) fn start(data: &Path) -> Child {
     Child::start_with(site!(), data, &VARIABLES)
 }
 
@@ -35,20 +35,20 @@ fn nudge(arguments: &[&str]) -> Output {
     program.output().unwrap()
 }
 
-fn succeed(arguments: &[&str]) -> String {
+pub(crate) fn succeed(arguments: &[&str]) -> String {
     let output = nudge(arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// A folder with a passphrase, and the names in it.
-struct Place {
-    folder: TempDir,
+pub(crate) struct Place {
+    pub folder: TempDir,
     passphrase: String,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = TempDir::with_prefix("nudge-test-").unwrap();
         let file = folder.path().join("passphrase");
         std::fs::write(&file, "correct horse battery staple\n").unwrap();
@@ -56,17 +56,17 @@ impl Place {
         Self { folder, passphrase }
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    fn back_up(&self, data: &str, file: &str) {
+    pub(crate) fn back_up(&self, data: &str, file: &str) {
         let key = ["--passphrase-file", &self.passphrase];
         succeed(&[&["backup", file, "--data-dir", data][..], &key].concat());
     }
 
     /// Restores a backup. `nudge dev` knows its app again by the keys that it keeps.
-    fn restore(&self, file: &str, from: &str, to: &str, more: &[&str]) -> String {
+    pub(crate) fn restore(&self, file: &str, from: &str, to: &str, more: &[&str]) -> String {
         let key = ["--passphrase-file", &self.passphrase];
         let said = succeed(&[&["restore", file, "--data-dir", to][..], &key, more].concat());
         std::fs::copy(format!("{from}/dev.json"), format!("{to}/dev.json")).unwrap();
@@ -74,7 +74,13 @@ impl Place {
     }
 }
 
-async fn call(child: &Child, path: &str, key: &str, token: &str, body: &Value) -> Answer {
+pub(crate) async fn call(
+    child: &Child,
+    path: &str,
+    key: &str,
+    token: &str,
+    body: &Value,
+) -> Answer {
     let url = format!("{}{path}", child.text("baseUrl"));
     let http = client::build();
     let request = if body.is_null() {
@@ -232,7 +238,7 @@ async fn whom_a_later_state_knows_as_deleted_is_deleted_again() {
 }
 
 /// Makes an empty database and a key.
-fn make(data: &str) {
+pub(crate) fn make(data: &str) {
     succeed(&["migrate", "--data-dir", data]);
     let key = Path::new(data).join("master.key");
     std::fs::write(&key, format!("{}\n", tests::app::MASTER_KEY)).unwrap();
@@ -290,7 +296,7 @@ fn what_can_not_be_restored_is_refused_and_leaves_nothing() {
 }
 
 /// Gives a database the values that are sealed with its key: every server has some.
-fn seal(data: &str, later: &str) {
+pub(crate) fn seal(data: &str, later: &str) {
     let output = nudge(&["repeat-deletions", "--from", later, "--data-dir", data]);
     assert!(complaint(&output).contains("not states of one database"));
 }
@@ -497,6 +503,11 @@ async fn the_recipe_for_postgresql_restores_and_deletes_again() {
     .await
     .data(202);
     assert_eq!(child.terminate(), Some(0));
+    // As on a standby, nobody writes there.
+    shell(
+        "psql --quiet --command \"ALTER DATABASE $(basename \"${PRESENT%%\\?*}\") SET default_transaction_read_only = on\" \"$PRESENT\"",
+        &variables,
+    );
     let said = shell(restore, &variables);
     assert!(said.contains("1 people are hidden again"), "{said}");
 

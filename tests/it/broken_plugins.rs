@@ -10,6 +10,7 @@ use crate::guests::{activate_at, deploy, name, set_slot, upload, versioned};
 
 on_both_backends!(
     a_poison_event_spoils_no_other,
+    a_batch_that_is_taken_apart_has_each_event_once_in_its_past,
     a_broken_campaign_spoils_no_other,
     every_way_to_fail_has_its_reason,
     a_configuration_over_which_a_plugin_breaks_down_is_refused_with_its_words,
@@ -86,6 +87,54 @@ async fn a_poison_event_spoils_no_other(app: &mut TestApp) {
     let detail = text(said, "detail");
     let mut parts = ["misbehaving", "trap", letter["id"].as_str().unwrap()].into_iter();
     assert!(parts.all(|part| detail.contains(part)), "{detail}");
+}
+
+async fn a_batch_that_is_taken_apart_has_each_event_once_in_its_past(app: &mut TestApp) {
+    upload(app, test_guests::MISBEHAVING.to_vec())
+        .await
+        .data(201);
+    let parts = json!({"version": "1.0.0"});
+    activate_at(app, &app.path(""), &app.admin(), "misbehaving", parts)
+        .await
+        .ok();
+    app.survey(&json!({"kind": "plugin", "plugin": "misbehaving", "config": {"mode": "poison"}}))
+        .await;
+    let ada = app.session("ada").await;
+    // The third is the one that it fails on.
+    let events: Vec<Value> = (11..27)
+        .map(|amount| app.event(&ada, "paid", &json!({"amount": amount})))
+        .collect();
+    app.ingest(&ada, &events).await.ok();
+    app.settle().await;
+
+    // For each event it logs how many were before, and the amounts of ten of them.
+    let path = app.path("/plugins/misbehaving/logs");
+    let mut lines = Value::Null;
+    app.until("all is logged", async || {
+        lines = app.get(&path, &app.viewer()).await.ok()["items"].take();
+        lines.as_array().unwrap().len() == 15
+    })
+    .await;
+    let mut counts = Vec::new();
+    for line in lines.as_array().unwrap() {
+        let line = text(line, "message");
+        let (count, amounts) = line
+            .strip_prefix("paid ")
+            .and_then(|line| line.split_once(' '))
+            .unwrap();
+        let count: usize = count.parse().unwrap();
+        let amounts: Vec<f64> = serde_json::from_str(amounts).unwrap();
+        let different: HashSet<u64> = amounts.iter().map(|amount| amount.to_bits()).collect();
+        assert_eq!(
+            (amounts.len(), different.len()),
+            (count.min(10), count.min(10)),
+            "{line}"
+        );
+        counts.push(count);
+    }
+    counts.sort_unstable();
+    let expected: Vec<usize> = (0..16).filter(|number| *number != 2).collect();
+    assert_eq!(counts, expected);
 }
 
 async fn a_broken_campaign_spoils_no_other(app: &mut TestApp) {

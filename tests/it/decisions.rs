@@ -17,6 +17,7 @@ use crate::guests::{
 on_both_backends!(
     every_kind_of_decision_is_made_again_the_same,
     decisions_are_the_same_after_the_world_has_changed,
+    properties_that_a_plugin_did_not_name_are_answered,
     decisions_are_found_by_campaign_event_and_subject,
     pages_are_the_whole_list,
     what_takes_no_effect_is_not_kept,
@@ -220,6 +221,22 @@ async fn decisions_are_the_same_after_the_world_has_changed(app: &mut TestApp) {
         assert_eq!(data["same"], true, "{data}");
     }
     all_are_the_same(app).await;
+}
+
+async fn properties_that_a_plugin_did_not_name_are_answered(app: &mut TestApp) {
+    hoard(app).await;
+    let config = json!({"event": "purchase", "plan": "pro", "unnamed": true});
+    app.survey(&json!({"kind": "plugin", "plugin": "hoarder", "config": config}))
+        .await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    save_property(app, &ada, "plan", json!("pro")).await;
+    save_property(app, &bob, "plan", json!("free")).await;
+    let fires = async |session: &Session| app.fires(session, "purchase", &json!({})).await;
+    assert_eq!((fires(&ada).await, fires(&bob).await), (1, 0));
+    save_property(app, &ada, "plan", json!("free")).await;
+    save_property(app, &bob, "plan", json!("pro")).await;
+    assert_eq!((fires(&ada).await, fires(&bob).await), (0, 1));
+    assert_eq!(all_are_the_same(app).await, 4);
 }
 
 async fn decisions_are_found_by_campaign_event_and_subject(app: &mut TestApp) {

@@ -9,7 +9,10 @@ use nudge_platform::clock::Clock;
 use serde_json::json;
 use tempfile::TempDir;
 use tests::child::{self, Child, complaint};
-use tests::{client, postgres, site};
+use tests::session::text;
+use tests::{Credential, TestApp, client, on_both_backends, postgres, site};
+
+on_both_backends!(what_the_shop_is_made_of_is_made_anew_once_it_is_gone);
 
 const ANY: &str = "127.0.0.1:0";
 
@@ -219,6 +222,43 @@ async fn the_shop_is_of_the_app_that_is_named() {
     client::send(http.get(at("/demo/opening")))
         .await
         .refused(404, "not_found");
+}
+
+/// The owner of the app clears up while the server runs.
+async fn what_the_shop_is_made_of_is_made_anew_once_it_is_gone(app: &mut TestApp) {
+    let nobody = Credential::none();
+    let open = async || app.get("/demo/opening", &nobody).await.ok();
+    let first = open().await;
+    let again = open().await;
+    for part in ["writeKey", "surveyId"] {
+        assert_eq!(again[part], first[part], "{part} is there");
+    }
+    let admin = app.admin();
+    let survey = app.path(&format!("/surveys/{}", text(&first, "surveyId")));
+    app.delete(&survey, &admin).await.data(204);
+    for (list, id) in [("/keys", "id"), ("/identity-keys", "kid")] {
+        let path = app.path(list);
+        let all = app.get(&path, &admin).await.ok();
+        // The newest is the shop's.
+        let one = format!("{path}/{}", text(&all["items"][0], id));
+        app.delete(&one, &admin).await.data(204);
+    }
+    // The token of the first page is no longer good.
+    app.advance(25 * 60 * 60);
+
+    let opening = open().await;
+    assert_ne!(opening["surveyId"], first["surveyId"]);
+    let survey = app.path(&format!("/surveys/{}", text(&opening, "surveyId")));
+    let viewer = Credential::bearer(&text(&opening, "viewerToken"));
+    let survey = app.get(&survey, &viewer).await.ok();
+    assert_eq!(survey["status"], "active");
+    let token = app
+        .post("/demo/sign-in", &nobody, &json!({"name": "Ada"}))
+        .await
+        .ok();
+    let key = Credential::bearer(&text(&opening, "writeKey"));
+    let session = json!({"anonymousId": "ada", "identityToken": token["identityToken"]});
+    app.post("/v1/sdk/session", &key, &session).await.ok();
 }
 
 #[test]

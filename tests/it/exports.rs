@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tests::client::send;
 use tests::session::{hex, text};
 use tests::{Credential, TestApp, on_both_backends};
+use uuid::Uuid;
 
 use crate::attempts::{answer, forked, link_survey, start};
 use crate::deletion::{delete, deleted};
@@ -17,6 +18,7 @@ on_both_backends!(
     an_export_has_everything_of_the_person_and_nothing_of_others,
     exactly_one_reference_of_a_known_person,
     names_of_the_servers_own_are_left_out,
+    what_plugins_keep_of_the_person_is_copied,
     a_link_is_good_for_a_quarter_of_an_hour_and_an_archive_for_a_week,
     a_link_that_was_changed_is_that_of_nothing,
     a_link_ends_with_its_app,
@@ -256,6 +258,71 @@ async fn names_of_the_servers_own_are_left_out(app: &mut TestApp) {
     for (name, owner) in expected {
         assert!(owners.contains(&(name.to_owned(), owner)), "{events:?}");
     }
+}
+
+async fn what_plugins_keep_of_the_person_is_copied(app: &mut TestApp) {
+    let counts =
+        json!({"kind": "event", "eventName": "purchase", "occurrence": {"mode": "nth", "n": 9}});
+    let counting = app.survey(&counts).await;
+    let waits = json!({"kind": "event", "eventName": "purchase", "delaySeconds": 86_400});
+    let waiting = app.survey(&waits).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    for session in [&ada, &ada, &bob] {
+        let event = app.event(session, "purchase", &json!({}));
+        app.ingest(session, &[event]).await.ok();
+    }
+    app.settle().await;
+    let path = app.path("/users/ada/plugin-state");
+    let kept = app.get(&path, &app.admin()).await.ok();
+    let of = |campaign: Uuid| {
+        let campaigns = kept["campaigns"].as_array().unwrap();
+        let campaign = json!(campaign);
+        let found = campaigns.iter().find(|kept| kept["campaignId"] == campaign);
+        found.unwrap().clone()
+    };
+
+    let id = export(app, &json!({"anonymousId": "ada"})).await;
+    let done = reaches(app, &id, "completed").await;
+    let archive = download(app, &done).await;
+
+    let profile: Value = serde_json::from_str(&file(&archive, "profile.json")).unwrap();
+    let states = profile["pluginStates"].as_array().unwrap();
+    let counted = of(counting);
+    let state = states
+        .iter()
+        .find(|state| state["campaignId"] == counted["campaignId"]);
+    for member in ["campaignId", "state", "stateJson", "updatedAt"] {
+        assert_eq!(state.unwrap().get(member), counted.get(member), "{profile}");
+    }
+    let waited = of(waiting);
+    let (timers, shown) = (&profile["pluginTimers"], &waited["timers"]);
+    let timers = timers.as_array().unwrap();
+    assert_eq!(timers.len(), shown.as_array().unwrap().len());
+    for shown in shown.as_array().unwrap() {
+        let timer = timers.iter().find(|timer| timer["key"] == shown["key"]);
+        let timer = timer.unwrap();
+        assert_eq!(timer["campaignId"], json!(waiting));
+        assert!(shown["dueAt"].is_string() && timer["payload"].is_string());
+        for member in ["dueAt", "payloadJson"] {
+            assert_eq!(timer.get(member), shown.get(member), "{profile}");
+        }
+    }
+
+    // Timers that are put off, and what is no JSON.
+    let mut tx = app.services().db.write().await.unwrap();
+    let updated = tx.sql("UPDATE timers SET due_at = $1, payload = $2");
+    let updated = updated.bind(i64::MAX).bind(vec![0xFF_u8]);
+    updated.execute().await.unwrap();
+    tx.commit().await.unwrap();
+    let id = export(app, &json!({"anonymousId": "ada"})).await;
+    let done = reaches(app, &id, "completed").await;
+    let archive = download(app, &done).await;
+    let profile: Value = serde_json::from_str(&file(&archive, "profile.json")).unwrap();
+    let timer = &profile["pluginTimers"][0];
+    assert_eq!(
+        (&timer["dueAt"], &timer["payload"], timer.get("payloadJson")),
+        (&Value::Null, &json!("/w=="), None)
+    );
 }
 
 async fn exactly_one_reference_of_a_known_person(app: &mut TestApp) {

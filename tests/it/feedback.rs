@@ -7,7 +7,7 @@ use tests::session::{instruction_ids, text};
 use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
-use crate::attempts::{answer, end, try_start};
+use crate::attempts::{answer, end, link_survey, question, start, try_start};
 use crate::guests::save_property;
 use crate::identity::Backend;
 
@@ -16,6 +16,9 @@ on_both_backends!(
     a_button_is_there_for_its_audience,
     each_of_many_buttons_is_there_for_its_own_audience,
     a_button_opens_a_survey_as_often_as_it_is_pressed,
+    an_open_survey_is_answered_as_it_is_shown,
+    who_opens_a_button_is_counted_once,
+    who_has_opened_a_survey_has_seen_it,
     a_button_that_is_there_once_goes_when_the_survey_is_complete,
     a_cursor_sees_a_button_when_it_comes,
     a_button_that_comes_while_a_poll_waits_is_in_its_answer,
@@ -157,6 +160,122 @@ async fn a_button_opens_a_survey_as_often_as_it_is_pressed(app: &mut TestApp) {
     let bob = app.session("bob").await;
     let theirs = try_start(app, &bob, Uuid::from_u128(1), json!({"instructionId": id})).await;
     theirs.refused(404, "not_found");
+}
+
+fn asking(id: &str) -> Value {
+    json!({"questions": [question(id, true)]})
+}
+
+async fn an_open_survey_is_answered_as_it_is_shown(app: &mut TestApp) {
+    let survey = button(app, json!({"flow": asking("old")})).await;
+    let ada = app.session("ada").await;
+    let open = one(app, &ada).await;
+    let (id, seen) = (&open["instructionId"], &open["campaignVersion"]);
+    set(app, survey, json!({"flow": asking("new")})).await;
+    for parts in [
+        json!({"surveyVersion": seen}),
+        json!({"surveyVersion": seen, "instructionId": id}),
+    ] {
+        let started = try_start(app, &ada, survey, parts).await.data(201);
+        assert_eq!(&started["surveyVersion"], seen);
+        assert_eq!(started["next"], json!({"questionId": "old"}));
+        assert_eq!(&started["survey"]["version"], seen);
+        let attempt = text(&started, "attemptId");
+        answer(app, &ada, &attempt, json!([["old", 9]])).await.ok();
+        end(app, &ada, &attempt, "complete").await.ok();
+    }
+    set(app, survey, json!({"status": "paused"})).await;
+    set(app, survey, json!({"status": "active"})).await;
+    let current = one(app, &ada).await["campaignVersion"].as_i64().unwrap();
+    // Versions that there are not, or that did not run, are none that anybody sees.
+    for seen in [json!(null), json!(current - 1), json!(current + 1)] {
+        let parts = json!({"surveyVersion": seen, "instructionId": id});
+        let started = try_start(app, &ada, survey, parts).await.data(201);
+        assert_eq!(started["surveyVersion"], current);
+        assert_eq!(started["next"], json!({"questionId": "new"}));
+        assert_eq!(started["survey"]["flow"]["questions"][0]["id"], "new");
+    }
+}
+
+async fn who_opens_a_button_is_counted_once(app: &mut TestApp) {
+    let survey = button(app, json!({})).await;
+    for (name, answers) in [("ada", true), ("bob", false)] {
+        let session = app.session(name).await;
+        let id = text(&one(app, &session).await, "instructionId");
+        app.acknowledge(&session, &id, "displayed").await;
+        if answers {
+            let parts = json!({"instructionId": id});
+            let started = try_start(app, &session, survey, parts).await.data(201);
+            let attempt = text(&started, "attemptId");
+            answer(app, &session, &attempt, json!([["q1", 9]]))
+                .await
+                .ok();
+            end(app, &session, &attempt, "complete").await.ok();
+            app.acknowledge(&session, &id, "completed").await;
+        }
+    }
+    one(app, &app.session("eve").await).await;
+    let read = async |rest: &str| {
+        let path = app.path(&format!("/surveys/{survey}/{rest}"));
+        app.get(&path, &app.viewer()).await.ok()
+    };
+    let counts = async || {
+        let data = read("analytics").await;
+        let (totals, shown) = (&data["totals"], &data["funnel"][0]);
+        json!([totals["shown"], totals["started"], shown["droppedOff"]])
+    };
+    assert_eq!(counts().await, json!([2, 1, 1]));
+    let page = read("recipients").await;
+    let items = page["items"].as_array().unwrap().iter();
+    let mut states: Vec<String> = items
+        .map(|item| format!("{} {}", text(item, "anonymousId"), text(item, "state")))
+        .collect();
+    states.sort();
+    assert_eq!(states, ["ada completed", "bob displayed", "eve issued"]);
+    // As of those who are being deleted nothing is counted, nor taken away twice.
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql(
+        "UPDATE subjects SET suppressed = $1 WHERE id IN (SELECT subject_id FROM survey_attempts)",
+    )
+    .bind(true)
+    .execute()
+    .await
+    .unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(counts().await, json!([1, 0, 1]));
+}
+
+async fn who_has_opened_a_survey_has_seen_it(app: &mut TestApp) {
+    let opened = button(app, json!({})).await;
+    let answered = button(app, json!({})).await;
+    let linked = link_survey(app, asking("q1")).await;
+    let ada = app.session("ada").await;
+    let offered = app.offered(&ada).await;
+    let offered = offered.as_array().unwrap().iter();
+    let ids: Vec<String> = offered
+        .filter(|item| item["campaignId"] == json!(opened))
+        .map(|item| text(item, "instructionId"))
+        .collect();
+    let seen = async |survey: Uuid| {
+        let did = |interaction: &str| json!({"kind": "survey_interaction", "surveyIds": [survey], "interaction": interaction});
+        let mut counts = Vec::new();
+        for interaction in ["shown", "displayed"] {
+            let body = json!({"audience": {"include": did(interaction)}});
+            let path = app.path("/segments/preview");
+            let found = app.post(&path, &app.viewer(), &body).await.ok();
+            counts.push(found["count"].as_i64().unwrap());
+        }
+        counts
+    };
+    for survey in [opened, answered, linked] {
+        assert_eq!(seen(survey).await, [0, 0]);
+    }
+    app.acknowledge(&ada, &ids[0], "displayed").await;
+    start(app, &ada, answered).await;
+    start(app, &ada, linked).await;
+    for survey in [opened, answered, linked] {
+        assert_eq!(seen(survey).await, [1, 1]);
+    }
 }
 
 async fn a_button_that_is_there_once_goes_when_the_survey_is_complete(app: &mut TestApp) {

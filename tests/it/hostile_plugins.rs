@@ -13,6 +13,7 @@ on_both_backends!(
     an_app_lowers_the_limits_of_its_plugins,
     output_that_is_all_invalid_has_no_effect,
     a_validation_plugin_that_floods_refuses_only_its_events,
+    events_that_a_validation_plugin_fails_on_spoil_no_other,
     violations_that_no_text_column_takes_are_kept,
     timers_that_set_themselves_again_take_turns,
     a_subject_has_no_more_timers_than_it_may,
@@ -234,6 +235,27 @@ async fn a_validation_plugin_that_floods_refuses_only_its_events(app: &mut TestA
     assert_eq!(letters(app).await, Vec::<Value>::new());
 }
 
+async fn events_that_a_validation_plugin_fails_on_spoil_no_other(app: &mut TestApp) {
+    let _file = install(app, test_guests::MISBEHAVING_VALIDATION).await;
+    app.define("paid", &json!({})).await;
+    let ada = app.session("ada").await;
+    let event = |number: usize| {
+        let mode = if number < 10 { "far_item" } else { "none" };
+        app.event(&ada, "paid", &json!({"mode": mode}))
+    };
+    let events: Vec<Value> = (0..100).map(event).collect();
+    let data = app.ingest(&ada, &events).await.ok();
+    assert_eq!(
+        (&data["accepted"], &data["rejected"]),
+        (&json!(90), &json!(10))
+    );
+    let errors = data["errors"].as_array().unwrap();
+    for (error, event) in errors.iter().zip(&events) {
+        assert_eq!(error["code"], "plugin_unavailable");
+        assert_eq!(error["eventId"], event["eventId"]);
+    }
+}
+
 async fn violations_that_no_text_column_takes_are_kept(app: &mut TestApp) {
     let _file = install(app, test_guests::MISBEHAVING_VALIDATION).await;
     app.define("paid", &json!({})).await;
@@ -241,6 +263,7 @@ async fn violations_that_no_text_column_takes_are_kept(app: &mut TestApp) {
     let events = [
         app.event(&ada, "paid", &json!({"mode": "nul"})),
         app.event(&ada, "paid", &json!({"mode": "report:10000"})),
+        app.event(&ada, "paid", &json!({"mode": "nul_code"})),
     ];
     let data = app.ingest(&ada, &events).await.ok();
     assert_eq!(data["accepted"], 0, "{data}");
@@ -252,6 +275,11 @@ async fn violations_that_no_text_column_takes_are_kept(app: &mut TestApp) {
     assert_eq!(violations(&events[0]).len(), 1);
     assert_eq!(violations(&events[0])[0]["actual"], "\0");
     assert_eq!(violations(&events[1]).len(), 10_000);
+    let code = "one\u{fffd}two";
+    assert_eq!(violations(&events[2])[0]["code"], code);
+    let mut of_code = kept.iter().filter(|it| it["reason"] == code);
+    let letter = of_code.next().map(|it| &it["eventId"]);
+    assert_eq!(letter, Some(&events[2]["eventId"]));
 }
 
 /// When timers are due, in microseconds since 1970.

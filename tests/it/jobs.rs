@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use nudge::dead_letters::bulk;
+use nudge_platform::jobs::{self, NewJob};
 use serde_json::{Value, json};
 use tests::session::text;
 use tests::{TestApp, on_both_backends};
@@ -9,7 +11,10 @@ use tests::{TestApp, on_both_backends};
 use crate::deletion::{delete, deleted};
 use crate::guests::upload;
 
-on_both_backends!(long_backtests_keep_no_deletion_waiting);
+on_both_backends!(
+    long_backtests_keep_no_deletion_waiting,
+    a_job_of_a_newer_server_waits_for_it,
+);
 
 /// Longer than anything takes to begin.
 const BEGINS: Duration = Duration::from_mins(1);
@@ -78,4 +83,28 @@ async fn long_backtests_keep_no_deletion_waiting(app: &mut TestApp) {
     deleted(app, &job_id).await;
     let left = states(app, &backtests).await;
     assert!(left.iter().all(|state| state != "completed"), "{left:?}");
+}
+
+/// In a rolling upgrade, the servers of the version before leave what they do not know.
+async fn a_job_of_a_newer_server_waits_for_it(app: &mut TestApp) {
+    let mut ids = Vec::new();
+    for kind in ["future.kind", bulk::ACKNOWLEDGE] {
+        let job = NewJob {
+            app_id: app.access.app_id,
+            kind,
+            input: json!({"filter": {}}),
+            requested_by: "a newer server",
+        };
+        let mut tx = app.services().db.write().await.unwrap();
+        let id = jobs::queue(&mut tx, &job, app.clock.now()).await.unwrap();
+        tx.commit().await.unwrap();
+        ids.push(id.to_string());
+    }
+    app.services().jobs.wake();
+
+    app.until("the job that is known ends", async || {
+        states(app, &ids).await[1] == "completed"
+    })
+    .await;
+    assert_eq!(states(app, &ids).await[0], "queued");
 }

@@ -90,6 +90,7 @@ mod instructions;
 mod jobs;
 mod keys;
 mod kills;
+mod later_states;
 mod layers;
 mod left_over;
 mod lifecycle;

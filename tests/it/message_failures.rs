@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::campaigns::personalization;
 use tests::providers::Providers;
 use tests::session::text;
-use tests::{TestApp, on_both_backends};
+use tests::{Session, TestApp, on_both_backends};
 
 use crate::bulk_replays::ended;
 use crate::guests::{activate_at, save_property, upload};
@@ -16,6 +16,9 @@ on_both_backends!(
     a_broadcast_that_a_plugin_fails_on_is_sent_once_it_is_mended,
     a_request_that_a_plugin_fails_on_leaves_a_letter_and_is_sent_once_it_is_mended,
     letters_of_a_plugin_that_is_gone_fail_still_and_hold_up_no_job,
+    letters_of_campaigns_that_do_not_run_wait,
+    what_a_replay_queued_waits_and_ends_with_its_campaign,
+    a_replay_goes_past_no_cap,
 );
 
 const PLUGIN: &str = "misbehaving-personalization";
@@ -60,6 +63,50 @@ async fn letters(app: &TestApp) -> Vec<Value> {
     list["items"].as_array().unwrap().clone()
 }
 
+/// Replays a letter; answers what came of it.
+async fn replay(app: &TestApp, letter: &Value) -> String {
+    let path = app.path(&format!("/dead-letters/{}/replay", text(letter, "id")));
+    let answer = app.post(&path, &app.editor(), &json!({})).await.ok();
+    text(&answer, "status")
+}
+
+async fn set(app: &TestApp, campaign: &str, status: &str) {
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    let change = json!({"status": status});
+    app.patch(&path, &app.editor(), &change).await.ok();
+}
+
+/// Makes a campaign of a mode; every purchase fires one that is triggered.
+async fn campaign(app: &TestApp, mode: &str, cap: Value) -> String {
+    let mut parts = json!({"mode": mode, "variants": variants(), "frequencyCap": cap});
+    if mode == "transactional" {
+        parts["trigger"] = Value::Null;
+    }
+    app.campaign(&parts).await
+}
+
+/// Asks for a message of a campaign, or does what fires one. Waits until so many are in a status.
+async fn messages(app: &TestApp, ada: &Session, campaign: &str, until: (&str, usize)) {
+    if app.campaign_of(campaign).await["mode"] == "transactional" {
+        let body = json!({"campaignId": campaign, "anonymousId": ada.anonymous_id});
+        app.transactional(&body).await.data(202);
+    } else {
+        let event = app.event(ada, "purchase", &json!({}));
+        app.ingest(ada, &[event]).await.ok();
+    }
+    come(app, campaign, until).await;
+}
+
+/// Waits until so many messages of a campaign are in a status; answers them.
+async fn come(app: &TestApp, campaign: &str, (status, count): (&str, usize)) -> Vec<Value> {
+    let query = format!("?campaignId={campaign}&status={status}");
+    app.until(&format!("{count} are {status}"), async || {
+        app.deliveries(&query).await.len() == count
+    })
+    .await;
+    app.deliveries(&query).await
+}
+
 async fn a_broadcast_that_a_plugin_fails_on_is_sent_once_it_is_mended(app: &mut TestApp) {
     let providers = people(app).await;
     let slot = broken(app).await;
@@ -84,17 +131,12 @@ async fn a_broadcast_that_a_plugin_fails_on_is_sent_once_it_is_mended(app: &mut 
             (&json!("$scheduled"), &json!(PLUGIN))
         );
     }
-    let replay = async |letter: &Value| {
-        let path = app.path(&format!("/dead-letters/{}/replay", text(letter, "id")));
-        let answer = app.post(&path, &app.editor(), &json!({})).await.ok();
-        text(&answer, "status")
-    };
-    assert_eq!(replay(&letters[0]).await, "still_failing");
+    assert_eq!(replay(app, &letters[0]).await, "still_failing");
     assert_eq!(providers.fcm.received().len(), 0);
 
     app.delete(&slot, &app.admin()).await.data(204);
     for letter in &letters {
-        assert_eq!(replay(letter).await, "replayed");
+        assert_eq!(replay(app, letter).await, "replayed");
     }
     app.until("both are delivered", async || {
         app.deliveries("?status=delivered").await.len() == 2
@@ -198,4 +240,123 @@ async fn letters_of_a_plugin_that_is_gone_fail_still_and_hold_up_no_job(app: &mu
         json!({"replayed": 0, "stillFailing": 1, "skipped": 0})
     );
     assert_eq!(letters(app).await[0]["reason"], "plugin_unavailable");
+}
+
+async fn letters_of_campaigns_that_do_not_run_wait(app: &mut TestApp) {
+    let providers = people(app).await;
+    let ada = app.session("ada").await;
+    let slot = broken(app).await;
+    let mut campaigns = Vec::new();
+    for mode in ["triggered", "transactional"] {
+        for status in ["paused", "archived", "draft"] {
+            let campaign = campaign(app, mode, json!({"ignoreGlobalCap": true})).await;
+            messages(app, &ada, &campaign, ("failed", 1)).await;
+            set(app, &campaign, status).await;
+            campaigns.push(campaign);
+        }
+    }
+    app.delete(&slot, &app.admin()).await.data(204);
+    let kept = letters(app).await;
+    assert_eq!(kept.len(), campaigns.len());
+    for letter in &kept {
+        assert_eq!(replay(app, letter).await, "still_failing");
+    }
+    let all = app.path("/dead-letters/replay");
+    let queued = app.post(&all, &app.editor(), &json!({"filter": {}})).await;
+    let job = ended(app, &text(&queued.data(202), "jobId")).await;
+    assert_eq!(
+        job["result"],
+        json!({"replayed": 0, "stillFailing": 6, "skipped": 0})
+    );
+    for letter in letters(app).await {
+        assert_eq!(
+            (&letter["reason"], &letter["attempts"]),
+            (&json!("campaign_not_active"), &json!(2))
+        );
+    }
+    assert_eq!(app.deliveries("?status=failed").await.len(), 6);
+    assert_eq!(providers.fcm.received().len(), 0);
+
+    for campaign in &campaigns {
+        set(app, campaign, "active").await;
+    }
+    for letter in &kept {
+        assert_eq!(replay(app, letter).await, "replayed");
+    }
+    for campaign in &campaigns {
+        come(app, campaign, ("delivered", 1)).await;
+    }
+    assert_eq!(letters(app).await.len(), 0);
+}
+
+/// Between a replay and the hand-over, too: here are quiet hours.
+async fn what_a_replay_queued_waits_and_ends_with_its_campaign(app: &mut TestApp) {
+    let providers = people(app).await;
+    let ada = app.session("ada").await;
+    let slot = broken(app).await;
+    let mut campaigns = Vec::new();
+    for _ in 0..2 {
+        let campaign = campaign(app, "triggered", Value::Null).await;
+        messages(app, &ada, &campaign, ("failed", 1)).await;
+        // The next purchase is none of its.
+        set(app, &campaign, "paused").await;
+        campaigns.push(campaign);
+    }
+    for campaign in &campaigns {
+        set(app, campaign, "active").await;
+    }
+    app.delete(&slot, &app.admin()).await.data(204);
+    let hour = |seconds: i64| app.time(seconds)[11..16].to_owned();
+    let quiet =
+        json!({"quietHours": {"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"}});
+    app.patch(&app.path("/settings"), &app.admin(), &quiet)
+        .await
+        .ok();
+    for letter in letters(app).await {
+        assert_eq!(replay(app, &letter).await, "replayed");
+    }
+    let [paused, archived] = [&campaigns[0], &campaigns[1]];
+    set(app, paused, "paused").await;
+    set(app, archived, "archived").await;
+    app.advance(3_661);
+    let cancelled = come(app, archived, ("cancelled", 1)).await;
+    assert_eq!(cancelled[0]["reason"], "campaign_not_active");
+    app.until("the other is not parked", async || {
+        let parked: Vec<(String,)> = app
+            .rows("SELECT content FROM deliveries WHERE due_at IS NULL AND node IS NULL AND status = 'queued'")
+            .await;
+        parked.len() == 1
+    })
+    .await;
+    assert_eq!(providers.fcm.received().len(), 0);
+    set(app, paused, "active").await;
+    come(app, paused, ("delivered", 1)).await;
+    assert_eq!(providers.fcm.received().len(), 1);
+}
+
+async fn a_replay_goes_past_no_cap(app: &mut TestApp) {
+    let providers = people(app).await;
+    let ada = app.session("ada").await;
+    let slot = broken(app).await;
+    let once = || json!({"perSubject": {"max": 1, "windowDays": "lifetime"}});
+    let triggered = campaign(app, "triggered", once()).await;
+    let asked = campaign(app, "transactional", once()).await;
+    messages(app, &ada, &triggered, ("failed", 1)).await;
+    messages(app, &ada, &triggered, ("failed", 2)).await;
+    messages(app, &ada, &asked, ("failed", 1)).await;
+    app.delete(&slot, &app.admin()).await.data(204);
+    messages(app, &ada, &asked, ("delivered", 1)).await;
+    // Of the two of the triggered campaign the second meets the first.
+    for letter in letters(app).await {
+        assert_eq!(replay(app, &letter).await, "replayed");
+    }
+    for campaign in [&triggered, &asked] {
+        let skipped = come(app, campaign, ("skipped", 1)).await;
+        assert_eq!(skipped[0]["reason"], "frequency_cap");
+        come(app, campaign, ("delivered", 1)).await;
+        assert_eq!(app.campaign_of(campaign).await["stats"]["skipped"], 1);
+    }
+    assert_eq!(app.deliveries("").await.len(), 4);
+    assert_eq!(providers.fcm.received().len(), 2);
+    assert_eq!(letters(app).await.len(), 0);
 }

@@ -15,6 +15,7 @@ use crate::plugin_candidates::{LOOK_AGAIN, PATIENCE, get, is_in_force};
 on_both_backends!(
     a_shadow_is_compared_and_changes_no_message,
     a_canary_makes_its_messages_and_what_it_fails_on_is_not_lost,
+    recipients_that_a_plugin_fails_on_spoil_no_other,
 );
 
 async fn activate(app: &TestApp, parts: Value) {
@@ -34,14 +35,19 @@ async fn greeter(app: &mut TestApp) -> (Providers, String) {
     app.put(&slot, &app.admin(), &json!({"plugin": "greeter"}))
         .await
         .ok();
-    let source = json!({"kind": "user_property"});
-    let spec = personalization(&source, &[("greeting", "greeting", "string")]);
-    let variants = json!([{"title": "{{p.greeting}}", "personalization": spec}]);
+    let variants = variants();
     app.campaign(&json!({"variants": variants})).await;
     let parts = json!({"mode": "transactional", "trigger": null, "variants": variants});
     let transactional = app.campaign(&parts).await;
     upload(app, moody()).await.data(201);
     (providers, transactional)
+}
+
+/// What greets.
+fn variants() -> Value {
+    let source = json!({"kind": "user_property"});
+    let spec = personalization(&source, &[("greeting", "greeting", "string")]);
+    json!([{"title": "{{p.greeting}}", "personalization": spec}])
 }
 
 /// Somebody in a mood, with a device.
@@ -201,4 +207,29 @@ async fn a_canary_makes_its_messages_and_what_it_fails_on_is_not_lost(app: &mut 
         let sent = app.delivery_in(&id, "delivered").await;
         assert_eq!(sent["content"]["title"], "hello");
     }
+}
+
+async fn recipients_that_a_plugin_fails_on_spoil_no_other(app: &mut TestApp) {
+    let settings = json!({"plugins": {"maxFailureRate": 1}});
+    app.patch(&app.path("/settings"), &app.admin(), &settings)
+        .await
+        .ok();
+    let (providers, _) = greeter(app).await;
+    activate(app, json!({"version": "0.2.0"})).await;
+    for number in 0..16 {
+        let mood = if number % 2 == 0 { "bad" } else { "" };
+        person(app, &providers, mood, number).await;
+    }
+    let parts = json!({"mode": "broadcast", "trigger": null, "variants": variants()});
+    app.campaign(&parts).await;
+    for (status, count) in [("failed", 8), ("delivered", 8)] {
+        app.until("half of them get it", async || {
+            let made = app.deliveries("?limit=200").await;
+            assert!(made.iter().filter(|it| it["status"] == "failed").count() <= 8);
+            made.iter().filter(|it| it["status"] == status).count() == count
+        })
+        .await;
+    }
+    let letters: Vec<(String,)> = app.rows("SELECT reason FROM dead_letters").await;
+    assert_eq!(letters, vec![("trap".to_owned(),); 8]);
 }

@@ -14,7 +14,11 @@ use nudge_platform::telemetry::families::{FAMILIES, Kind};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::session::text;
-use tests::{Backend, Credential, TestApp, child, on_both_backends, pooler, site};
+use tests::{
+    Backend, Child, Credential, TestApp, child, client, on_both_backends, pooler, postgres, site,
+};
+
+use crate::kills::events;
 
 on_both_backends!(
     metrics_are_as_prometheus_wants_them,
@@ -294,6 +298,54 @@ async fn what_waits_and_what_failed_is_measured(app: &mut TestApp) {
     let cleared = app.path("/dead-letters");
     let letters = app.get(&cleared, &app.viewer()).await.ok();
     assert_eq!(letters["items"].as_array().unwrap().len(), 1);
+}
+
+/// In a process of its own, whose counters no other test shares.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_letter_is_counted_once_however_often_its_event_is_sent() {
+    let url = postgres::database().await;
+    for variables in [&[][..], &[("NUDGE_DATABASE__URL", url.as_str())]] {
+        let folder = TempDir::with_prefix("nudge-test-").unwrap();
+        let child = Child::start_with(site!(), folder.path(), variables);
+        let http = client::build();
+        let at = |path: &str| format!("{}{path}", child.text("baseUrl"));
+        let definitions = at(&format!(
+            "/v1/apps/{}/event-definitions",
+            child.text("appId")
+        ));
+        let properties = json!([{"name": "total", "type": "number", "required": true}]);
+        let body = json!({"name": "purchase", "properties": properties});
+        let define = http.post(definitions).bearer_auth(child.text("adminToken"));
+        client::send(define.json(&body)).await.data(201);
+        let key = child.text("writeKey");
+        let session = http.post(at("/v1/sdk/session")).bearer_auth(key);
+        let session = client::send(session.json(&json!({"anonymousId": "ada"}))).await;
+        let token = text(&session.ok(), "subjectToken");
+        let event = |number: usize| {
+            let mut event = events(1).remove(0);
+            event["properties"] = json!({"number": number});
+            event
+        };
+        let (first, second) = (event(1), event(2));
+        for sent in [&[&first][..], &[&first], &[&first, &second]] {
+            let body = json!({"context": {"anonymousId": "ada"}, "events": sent});
+            let send = http.post(at("/v1/sdk/ingest")).bearer_auth(key);
+            let send = send.header("x-service-subject-token", &token).json(&body);
+            let answer = client::send(send).await.ok();
+            assert_eq!(answer["errors"].as_array().unwrap().len(), sent.len());
+        }
+
+        let metrics = client::send(http.get(at("/metrics"))).await.text;
+        for sample in [
+            "nudge_dead_letters 2",
+            "nudge_dead_letters_total{stage=\"validation\"} 2",
+        ] {
+            assert!(
+                metrics.lines().any(|line| line == sample),
+                "{sample}: {metrics}"
+            );
+        }
+    }
 }
 
 /// What the doctor says of the database of an app.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tests::{child, site};
 
@@ -74,7 +74,7 @@ fn a_new_project_in_c_of_every_kind_passes_its_cases_and_the_check() {
         assert_eq!(tested["failed"], 0, "{tested}");
         assert!(tested["passed"].as_u64().unwrap() >= 2, "{tested}");
         for case in tested["cases"].as_array().unwrap() {
-            assert_eq!(case["nondeterministic"], serde_json::json!([]), "{case}");
+            assert_eq!(case["nondeterministic"], json!([]), "{case}");
         }
         let checked = good_json(&nudge(None, &["plugin", "check", "--json", "--dir", dir]));
         for import in checked["imports"].as_array().unwrap() {
@@ -128,6 +128,152 @@ fn without_clang_one_line_says_what_to_install() {
         complaint.contains("apt-get install clang lld"),
         "{complaint}"
     );
+}
+
+/// Tests a project with these cases alone; answers what came out.
+fn tested(path: Option<&Path>, project: &Path, cases: &Value) -> Value {
+    let folder = project.join("cases");
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("all.json"), cases.to_string()).unwrap();
+    let dir = project.to_str().unwrap();
+    good_json(&nudge(path, &["plugin", "test", "--json", "--dir", dir]))
+}
+
+/// What a project in C does with an item: says how many tags its event has and which is the last, and the numbers.
+const SHOWN_IN_C: &str = r#"
+        plugin_string_t whole, tag_count = text("tags"), last_tag = text("last"), one_number = text("number");
+        host_method_batch_event_json(batch, item, &whole);
+        const json_t *properties = json_read(whole), *tags = json_member(properties, "tags");
+        double count = 0;
+        text_t last = text("");
+        for (const json_t *tag = tags->first; tag != NULL; tag = tag->next, count++) last = tag->text;
+        text_t shown = text_of_number(count);
+        host_method_batch_explain(batch, campaign, item, &tag_count, true, &shown);
+        host_method_batch_explain(batch, campaign, item, &last_tag, true, &last);
+        const json_t *numbers = json_member(properties, "numbers");
+        for (const json_t *number = numbers->first; number != NULL; number = number->next) {
+            shown = text_of_number(number->number);
+            host_method_batch_explain(batch, campaign, item, &one_number, true, &shown);
+        }
+"#;
+
+#[test]
+fn a_large_event_is_read_in_c_and_numbers_have_their_digits() {
+    if !has_clang() {
+        return;
+    }
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let project = project(&folder, "trigger");
+    let source = project.join("src/plugin.c");
+    let before = std::fs::read_to_string(&source).unwrap();
+    let item = "uint32_t item = items.ptr[row];";
+    assert!(before.contains(item), "{before}");
+    let edited = before.replace(item, &format!("{item}{SHOWN_IN_C}"));
+    std::fs::write(&source, edited).unwrap();
+
+    let mut tags = vec!["ab"; 10_000];
+    tags.push(r#"a "quoted" \ tag"#);
+    let numbers = json!([
+        0,
+        -42,
+        20.5,
+        0.000_001,
+        -0.000_000_1,
+        1_234.000_5,
+        9e12,
+        -9.1e12,
+        9_876_543_210_987.5,
+        4_111_111_111_111_111_u64,
+        1e20,
+        -1e21
+    ]);
+    let shown = [
+        "0",
+        "-42",
+        "20.5",
+        "0.000001",
+        "0",
+        "1234.0005",
+        "9000000000000",
+        "-9100000000000",
+        "9876543210987.5",
+        "4111111111111111",
+        "100000000000000000000",
+        "-1000000000000000000000",
+    ];
+    let mut expected = vec![
+        json!({"check": "tags", "detail": "10001"}),
+        json!({"check": "last", "detail": tags.last().unwrap()}),
+    ];
+    let number = |text: &&str| json!({"check": "number", "detail": text});
+    expected.extend(shown.iter().map(number));
+    let case = json!({
+        "input": {
+            "config": {"minimum": 1},
+            "events": [{"name": "purchase_completed", "properties": {"tags": tags, "numbers": numbers}}],
+        },
+        "expect": {"explanations": expected},
+    });
+    let tested = tested(None, &project, &case);
+    assert_eq!(tested["passed"], 1, "{tested}");
+}
+
+const SHOWN_IN_PYTHON: &str = r#"
+from nudge import Personalization, Resolution, reads
+
+
+class PersonalizationPlugin(Personalization):
+    name = "py-shown"
+    version = "0.1.0"
+
+    def check(self, config):
+        return reads(subject_properties=config["keys"])
+
+    def values(self, config, recipient):
+        return {key: Resolution(recipient.get_property(key)) for key in config["keys"]}
+"#;
+
+/// As they are with plugins in other languages.
+#[test]
+fn values_of_a_plugin_in_python_stand_in_messages_as_they_were_sent() {
+    let Some(tools) = python() else { return };
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let project = folder.path().join("py-shown");
+    let dir = project.to_str().unwrap();
+    let new = [
+        "plugin",
+        "new",
+        "py-shown",
+        "--kind",
+        "personalization",
+        "--lang",
+        "python",
+        "--dir",
+        dir,
+    ];
+    assert!(nudge(None, &new).status.success());
+    std::fs::write(project.join("src/plugin.py"), SHOWN_IN_PYTHON).unwrap();
+
+    let properties = json!({
+        "whole": 42, "part": 12.5, "large": 4_111_111_111_111_111_u64, "yes": true, "no": false, "none": null,
+        "text": "42.0", "list": [1, "é", true], "object": {"n": 1},
+    });
+    let shown = json!({
+        "whole": "42", "part": "12.5", "large": "4111111111111111", "yes": "true", "no": "false", "none": "",
+        "text": "42.0", "list": r#"[1,"é",true]"#, "object": r#"{"n":1}"#,
+    });
+    let texts = shown.as_object().unwrap().iter();
+    let texts = texts.map(|(key, text)| (key.clone(), json!({"text": text})));
+    let texts: Map<String, Value> = texts.collect();
+    let keys: Vec<&String> = texts.keys().collect();
+    let case = json!({
+        "input": {"config": {"keys": keys}, "recipients": [{"name": "ana", "properties": properties}]},
+        "expect": {"values": {"ana": texts}},
+    });
+    let path = path_with(tools);
+    let tested = tested(Some(Path::new(&path)), &project, &case);
+    assert_eq!(tested["passed"], 1, "{tested}");
 }
 
 /// What else this shell works with is no part of a project in Python.

@@ -14,6 +14,7 @@ on_both_backends!(
     pages_of_lines_are_the_list,
     what_a_plugin_logs_past_the_limit_is_counted,
     a_shadow_logs_too,
+    versions_draw_the_same_random_numbers,
     a_persons_lines_go_with_the_person,
     questions_that_make_no_sense_are_refused,
 );
@@ -154,25 +155,43 @@ async fn a_shadow_logs_too(app: &mut TestApp) {
     activate(app, 1, parts).await.ok();
     let ada = app.session("ada").await;
     note(app, &ada, "seen").await;
-    let started = Instant::now();
-    let query = format!("?version={}", version(2));
-    let lines = loop {
-        let page = page(app, &query).await;
-        if page["items"]
-            .as_array()
-            .is_some_and(|items| !items.is_empty())
-        {
-            break page;
-        }
-        assert!(started.elapsed() < PATIENCE, "the candidate logged nothing");
-        tokio::time::sleep(LOOK_AGAIN).await;
-    };
-    let line = &lines["items"][0];
+    let line = of_candidate(app).await;
     assert_eq!(
         (&line["kind"], &line["message"]),
         (&json!("shadow"), &json!("seen"))
     );
     assert_eq!(messages(app, "").await.len(), 2);
+}
+
+/// What the candidate, version 2, logged last, once it logged something.
+async fn of_candidate(app: &TestApp) -> Value {
+    let started = Instant::now();
+    let query = format!("?version={}", version(2));
+    loop {
+        let mut page = page(app, &query).await;
+        if page["items"]
+            .as_array()
+            .is_some_and(|items| !items.is_empty())
+        {
+            return page["items"][0].take();
+        }
+        assert!(started.elapsed() < PATIENCE, "the candidate logged nothing");
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+async fn versions_draw_the_same_random_numbers(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    app.survey(&trigger(1, json!({"events": ["a"], "draws": true})))
+        .await;
+    upload(app, versioned(1, 2)).await.data(201);
+    let parts = json!({"version": version(2), "strategy": "shadow"});
+    activate(app, 1, parts).await.ok();
+    let ada = app.session("ada").await;
+    app.fires(&ada, "a", &json!({})).await;
+    let drawn = of_candidate(app).await;
+    let before = messages(app, &format!("?version={}", version(1))).await;
+    assert_eq!(json!(before), json!([drawn["message"]]));
 }
 
 async fn a_persons_lines_go_with_the_person(app: &mut TestApp) {

@@ -8,6 +8,7 @@ use crate::guests::{SERVER, name, upload, version, versioned};
 on_both_backends!(
     a_case_says_what_comes_out_and_what_differs,
     cases_of_every_kind_run,
+    timers_follow_the_rules_of_a_server,
     a_call_that_fails_is_a_failure_of_its_case,
     a_test_touches_nothing,
     what_cannot_be_tested_is_refused,
@@ -83,6 +84,26 @@ async fn cases_of_every_kind_run(app: &mut TestApp) {
         let data = test(app, plugin, &number, cases).await.ok();
         assert_eq!(data["cases"][0]["passed"], true, "{data}");
     }
+}
+
+async fn timers_follow_the_rules_of_a_server(app: &mut TestApp) {
+    upload(app, test_guests::MISBEHAVING.to_vec())
+        .await
+        .data(201);
+    let cases = json!([
+        // Its timer sets itself again, at once.
+        {"input": {"config": {"mode": "due"}, "events": [{"name": "tick"}, {"name": "stop", "at": "+10s"}], "until": "+12s"},
+         "expect": {"timers": [{"key": "due", "at": "+13s"}]}},
+        {"input": {"config": {"mode": "breed:40"}, "events": [{"name": "tick"}, {"name": "tick", "at": "+1m"}], "until": "+1m"}},
+    ]);
+    let data = test(app, "misbehaving", "1.0.0", cases).await.ok();
+    assert_eq!(data["cases"][0]["passed"], true, "{data}");
+
+    let timers = data["cases"][1]["output"]["timers"].as_array().unwrap();
+    let due = |at: &str| timers.iter().filter(|timer| timer["at"] == at).count();
+    assert_eq!(timers.len(), 64, "{data}");
+    assert_eq!(due("2026-01-01T01:00:00.000Z"), 40, "{data}");
+    assert_eq!(due("2026-01-01T01:01:00.000Z"), 24, "{data}");
 }
 
 async fn a_call_that_fails_is_a_failure_of_its_case(app: &mut TestApp) {

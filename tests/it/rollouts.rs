@@ -514,9 +514,11 @@ async fn activations_that_cannot_be_are_refused(app: &mut TestApp) {
     upload(app, versioned(1, 1)).await.data(201);
     upload(app, versioned(1, 2)).await.data(201);
     let one = version(1);
-    activate(app, 1, json!({"version": "9.9.9"}))
-        .await
-        .refused(404, "not_found");
+    for unknown in ["9.9.9", "9.9.9\0"] {
+        activate(app, 1, json!({"version": unknown}))
+            .await
+            .refused(404, "not_found");
+    }
     activate(app, 9, json!({"version": one}))
         .await
         .refused(404, "not_found");

@@ -1,6 +1,8 @@
 //! How webhooks fare (contract 10): health, disabling of what only fails, enabling, sending again.
 
+use nudge::operations::store::backlog;
 use nudge_campaigns::webhooks::EventType::{Delivered, Opened, Sent};
+use nudge_db::Tx;
 use serde_json::{Value, json};
 use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
@@ -16,6 +18,7 @@ on_both_backends!(
     one_message_is_sent_again,
     a_message_that_waits_is_sent_at_once,
     messages_kept_before_an_instant_stay,
+    what_waits_for_a_webhook_that_is_switched_off_is_no_backlog,
     a_merged_person_is_erased_with_what_was_told,
 );
 
@@ -319,6 +322,42 @@ async fn messages_kept_before_an_instant_stay(app: &mut TestApp) {
     let got = receiver.wait(app, "/", 3).await;
     assert_eq!(got[2].header("webhook-id"), sent[1].header("webhook-id"));
     assert_eq!(count(app, "failed").await, 1);
+}
+
+/// The webhook messages that are due, as the metrics and the doctor say.
+async fn due(app: &TestApp, tx: &mut Tx) -> i64 {
+    let found = backlog(tx, app.clock.now()).await.unwrap();
+    found.webhooks.number
+}
+
+async fn what_waits_for_a_webhook_that_is_switched_off_is_no_backlog(app: &mut TestApp) {
+    let receiver = Receiver::start().await;
+    receiver.reply("/", &[Reply::Status(503)]);
+    let webhook = receiver.subscribe(app, "/", &[Sent]).await;
+    tell(app, &receiver, &webhook).await;
+    app.patch(
+        &path(app, &webhook, ""),
+        &app.admin(),
+        &json!({"active": false}),
+    )
+    .await
+    .ok();
+    app.advance(3600);
+
+    let mut tx = app.services().db.write().await.unwrap();
+    assert_eq!(due(app, &mut tx).await, 0);
+    // It is kept, and late once it is to be sent again. Nobody sees that before the end of the transaction.
+    for (is_disabled, number) in [(false, 1), (true, 0)] {
+        let disabled_at = is_disabled.then(|| app.clock.now());
+        tx.sql("UPDATE webhooks SET active = $1, disabled_at = $2")
+            .bind(true)
+            .bind(disabled_at)
+            .execute()
+            .await
+            .unwrap();
+        assert_eq!(due(app, &mut tx).await, number);
+    }
+    tx.rollback().await.unwrap();
 }
 
 /// Messages of the one who goes are found by the one who stays.

@@ -246,3 +246,63 @@ impl<P: Trigger> TriggerTest<P> {
         effects.fired
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::declaration::Refusal;
+    use crate::trigger::{Decision, Event, Subject};
+
+    /// Sets a timer for each number of an event's list, so many minutes ahead.
+    struct Alarms;
+
+    impl Trigger for Alarms {
+        type Config = Json;
+
+        fn check(_: &Json) -> Result<Reads, Vec<Problem>> {
+            Ok(Reads::new().events(["set"]))
+        }
+
+        fn on_event(
+            _: &Json,
+            event: &Event<'_>,
+            subject: &Subject<'_>,
+        ) -> Result<Decision, Refusal> {
+            let properties = event.json()?;
+            for minutes in properties["minutes"].as_array().unwrap() {
+                let minutes = minutes.as_u64().unwrap();
+                let key = minutes.to_string();
+                subject.set_timer(&key, Duration::from_mins(minutes), &[]);
+            }
+            Ok(Decision::Pass)
+        }
+    }
+
+    fn set(campaign: &mut TriggerTest<Alarms>, subject: &str, minutes: Range<u32>) {
+        let minutes: Vec<u32> = minutes.collect();
+        campaign.send(subject, "set", json!({"minutes": minutes}));
+    }
+
+    #[test]
+    fn of_too_many_timers_those_go_that_are_due_last() {
+        let mut campaign = TriggerTest::<Alarms>::new(&json!({})).unwrap();
+        set(&mut campaign, "ana", 41..81);
+        set(&mut campaign, "ben", 1..11);
+        set(&mut campaign, "ana", 1..41);
+        let start = campaign.now();
+        let mut due: Vec<Instant> = campaign.timers("ana").iter().map(|(_, at)| *at).collect();
+        due.sort_unstable();
+        let first: Vec<Instant> = (1..=64).map(|at| start + Duration::from_mins(at)).collect();
+        assert_eq!(due, first);
+        assert_eq!(campaign.timers("ben").len(), 10);
+    }
+
+    #[test]
+    #[should_panic(expected = "a call sets at most 64 timers for a subject")]
+    fn a_call_that_sets_too_many_timers_has_failed() {
+        let mut campaign = TriggerTest::<Alarms>::new(&json!({})).unwrap();
+        set(&mut campaign, "ana", 1..66);
+    }
+}

@@ -1,7 +1,7 @@
 //! A batch of one campaign, in memory.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::cells;
@@ -20,6 +20,9 @@ const TURN: Duration = Duration::from_secs(1);
 
 /// How far ahead a timer may be due.
 const AHEAD: Duration = Duration::from_hours(90 * 24);
+
+/// Most timers of a subject.
+const TIMERS: usize = 64;
 
 /// Most events that are counted.
 const COUNTED: u32 = 1000;
@@ -65,6 +68,8 @@ pub(super) struct Host<'t> {
     now: Instant,
     items: &'t [Item],
     names: Vec<String>,
+    /// The timers that this call has set: of whom, and their keys.
+    set: RefCell<BTreeSet<(String, String)>>,
     effects: RefCell<Effects>,
 }
 
@@ -90,12 +95,15 @@ impl<'t> Host<'t> {
             now,
             items,
             names,
+            set: RefCell::default(),
             effects,
         }
     }
 
     pub(super) fn into_effects(self) -> Effects {
-        self.effects.into_inner()
+        let mut effects = self.effects.into_inner();
+        effects.subjects.values_mut().for_each(keep_first_timers);
+        effects
     }
 
     #[expect(clippy::expect_used, reason = "the host numbers the items itself")]
@@ -117,6 +125,17 @@ impl<'t> Host<'t> {
 
     fn column<T>(&self, of: impl Fn(&Item) -> T) -> Vec<T> {
         self.items.iter().map(of).collect()
+    }
+}
+
+/// Removes the timers that a subject has too many of, those that are due last.
+fn keep_first_timers(subject: &mut Subject) {
+    let timers = subject.timers.iter();
+    let mut due: Vec<(Instant, String)> =
+        timers.map(|(key, timer)| (timer.at, key.clone())).collect();
+    due.sort_unstable();
+    for (_, key) in due.iter().skip(TIMERS) {
+        subject.timers.remove(key);
     }
 }
 
@@ -292,20 +311,26 @@ impl TriggerHost for Host<'_> {
             payload: payload.to_vec(),
             event,
         };
-        self.subject(item, |subject| {
-            subject.timers.insert(key.to_owned(), timer);
-            assert!(
-                subject.timers.len() <= 64,
-                "a subject has at most 64 timers a campaign"
-            );
-        });
+        let whose = &self.item(item).subject;
+        let mut set = self.set.borrow_mut();
+        set.insert((whose.clone(), key.to_owned()));
+        assert!(
+            set.iter().filter(|(other, _)| other == whose).count() <= TIMERS,
+            "a call sets at most {TIMERS} timers for a subject"
+        );
+        self.subject(item, |subject| subject.timers.insert(key.to_owned(), timer));
     }
 
     fn cancel_timer(&self, _campaign: u32, item: u32, key: &str) {
+        let whose = &self.item(item).subject;
+        let mut set = self.set.borrow_mut();
+        set.retain(|(other, set)| (other, set.as_str()) != (whose, key));
         self.subject(item, |subject| subject.timers.remove(key));
     }
 
     fn cancel_timers(&self, _campaign: u32, item: u32) {
+        let whose = &self.item(item).subject;
+        self.set.borrow_mut().retain(|(other, _)| other != whose);
         self.subject(item, |subject| subject.timers.clear());
     }
 

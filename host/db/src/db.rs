@@ -16,11 +16,11 @@ use sqlx::{Connection as _, SqlitePool};
 use tokio::sync::watch;
 
 use crate::examine::{self, Finding};
-use crate::hosts::Hosts;
+use crate::hosts::{Access, Hosts};
 use crate::pool::{Manner, Pool};
 use crate::shards::Shards;
 use crate::writer::Writer;
-use crate::{Dialect, Durability, Error, Result, Schema, Tx, migrate};
+use crate::{Dialect, Durability, Error, Kind, Result, Schema, Tx, migrate};
 
 /// Every statement about many rows exists in ten sizes, see [`Rows`](crate::Rows).
 const CACHED_STATEMENTS: usize = 1_000;
@@ -114,31 +114,31 @@ enum Backend {
 impl Db {
     /// Opens the database; SQLite's file is made when it is not there.
     pub async fn open(options: &Options) -> Result<Self> {
-        if let Some(path) = sqlite_path(&options.url) {
-            Self::open_sqlite(path, options).await
-        } else if is_known_url(&options.url) {
-            Self::open_postgres(options).await
-        } else {
-            Err(Error::misconfigured(
+        Self::open_for(options, Access::Writes).await
+    }
+
+    /// Opens a database that is there, to read it: it may be one that takes no writes, as a standby, or a file that may not be
+    /// changed. What writes fails.
+    pub async fn open_to_read(options: &Options) -> Result<Self> {
+        Self::open_for(options, Access::Reads).await
+    }
+
+    async fn open_for(options: &Options, access: Access) -> Result<Self> {
+        match sqlite_path(&options.url) {
+            Some(path) if access == Access::Reads => Self::open_file_to_read(path, options).await,
+            Some(path) => Self::open_sqlite(path, options).await,
+            None if is_known_url(&options.url) => Self::open_postgres(options, access).await,
+            None => Err(Error::misconfigured(
                 "its URL begins with `sqlite:` or `postgres://`",
-            ))
+            )),
         }
     }
 
     async fn open_sqlite(path: &Path, options: &Options) -> Result<Self> {
         make_private(path)?;
-        let connect = SqliteConnectOptions::new()
-            .filename(path)
+        let connect = connect_options(path)
             .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .busy_timeout(Duration::from_secs(5))
-            .statement_cache_capacity(CACHED_STATEMENTS)
-            .row_buffer_size(ROWS_AHEAD)
-            // Every statement has an index, or a list that is to be looked up: for an index that is made for one statement,
-            // the planner walks through all of an app's rows and looks for each of them in the list.
-            .pragma("automatic_index", "off")
-            .pragma("temp_store", "memory");
-        let timeouts = Arc::default();
+            .synchronous(SqliteSynchronous::Full);
         let for_writing = connect
             .clone()
             .create_if_missing(true)
@@ -146,6 +146,27 @@ impl Db {
             .pragma("cache_size", WRITER_CACHE)
             // What is deleted is overwritten, not just forgotten.
             .pragma("secure_delete", "on");
+        Self::connect_sqlite(for_writing, connect, options).await
+    }
+
+    async fn open_file_to_read(path: &Path, options: &Options) -> Result<Self> {
+        let connect = connect_options(path).read_only(true);
+        let connect = match try_to_read(&connect).await {
+            // SQLite can't put its log beside the file. Without a log the file is all of the database.
+            Err(error) if error.kind() == Kind::Unavailable && !has_log(path) => {
+                connect.immutable(true)
+            }
+            tried => tried.map(|()| connect)?,
+        };
+        Self::connect_sqlite(connect.clone(), connect, options).await
+    }
+
+    async fn connect_sqlite(
+        for_writing: SqliteConnectOptions,
+        connect: SqliteConnectOptions,
+        options: &Options,
+    ) -> Result<Self> {
+        let timeouts = Arc::default();
         let writer =
             Writer::open(for_writing, options.acquire_timeout, Arc::clone(&timeouts)).await?;
         let readers = sqlite_pool()
@@ -164,7 +185,7 @@ impl Db {
         }))
     }
 
-    async fn open_postgres(options: &Options) -> Result<Self> {
+    async fn open_postgres(options: &Options, access: Access) -> Result<Self> {
         let deadline = options.deadline.max(Duration::from_millis(100));
         let patience = options.acquire_timeout.min(deadline);
         let settings = settings(deadline);
@@ -174,6 +195,7 @@ impl Db {
             options.statement_cache,
             &settings,
             patience / 2,
+            access,
         )?;
         let manner = Manner {
             most: options.connections.max(1),
@@ -482,6 +504,40 @@ pub fn is_known_url(url: &str) -> bool {
 pub fn sqlite_path(url: &str) -> Option<&Path> {
     let path = url.strip_prefix("sqlite:")?;
     Some(Path::new(path.trim_start_matches("//")))
+}
+
+/// How each connection to SQLite is opened.
+fn connect_options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(Duration::from_secs(5))
+        .statement_cache_capacity(CACHED_STATEMENTS)
+        .row_buffer_size(ROWS_AHEAD)
+        // Every statement has an index, or a list that is to be looked up: for an index that is made for one statement,
+        // the planner walks through all of an app's rows and looks for each of them in the list.
+        .pragma("automatic_index", "off")
+        .pragma("temp_store", "memory")
+}
+
+/// Reads something of a file.
+async fn try_to_read(options: &SqliteConnectOptions) -> Result<()> {
+    let mut connection = sqlx::SqliteConnection::connect_with(options).await?;
+    let read = sqlx::query("SELECT count(*) FROM sqlite_master").execute(&mut connection);
+    read.await?;
+    connection.close().await?;
+    Ok(())
+}
+
+/// Whether part of a database is beside its file.
+fn has_log(path: &Path) -> bool {
+    ["-wal", "-journal"].into_iter().any(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        std::fs::metadata(name).map_or_else(
+            |error| error.kind() != ErrorKind::NotFound,
+            |file| file.len() > 0,
+        )
+    })
 }
 
 /// Makes the database's file where there is none, for its owner alone: SQLite's own would be everybody's to read. What

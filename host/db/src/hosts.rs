@@ -1,4 +1,4 @@
-//! Connecting to the one of several hosts that takes writes.
+//! Connecting to the one of several hosts that takes writes, or to any, where nothing is written.
 
 use std::io;
 use std::sync::Arc;
@@ -32,6 +32,16 @@ pub(crate) struct Hosts {
     last: AtomicUsize,
     /// How long one may take to let a connection in.
     patience: Duration,
+    access: Access,
+}
+
+/// What is done with a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It is written to.
+    Writes,
+    /// It is only read.
+    Reads,
 }
 
 #[derive(Debug)]
@@ -49,6 +59,7 @@ impl Hosts {
         statement_cache: usize,
         settings: &[(&str, String)],
         patience: Duration,
+        access: Access,
     ) -> Result<Self> {
         let hosts = url::hosts(url)?.into_iter().map(|options| {
             let plain = options
@@ -65,10 +76,11 @@ impl Hosts {
             all: hosts.collect(),
             last: AtomicUsize::new(0),
             patience,
+            access,
         })
     }
 
-    /// A connection to a host that takes writes. Asks again while there is none, as during a failover, but not past an
+    /// A connection to a host that takes writes, if that is wanted. Asks again while there is none, as during a failover, but not past an
     /// instant.
     pub(crate) async fn connect(self: &Arc<Self>, until: Instant) -> Result<PgConnection> {
         let mut pause = FIRST_PAUSE;
@@ -123,7 +135,7 @@ impl Hosts {
         let Some(host) = self.all.get(index) else {
             return Err(silence().into());
         };
-        match timeout(self.patience, host.open()).await {
+        match timeout(self.patience, host.open(self.access)).await {
             Ok(connection) => connection,
             Err(_) => Err(silence().into()),
         }
@@ -131,8 +143,11 @@ impl Hosts {
 }
 
 impl Host {
-    async fn open(&self) -> Result<PgConnection> {
+    async fn open(&self, access: Access) -> Result<PgConnection> {
         let mut connection = self.enter().await?;
+        if access == Access::Reads {
+            return Ok(connection);
+        }
         match sqlx::raw_sql(IS_STANDBY).fetch_one(&mut connection).await {
             Ok(row) if row.try_get(0)? => {
                 // It takes no part in anything: there is nothing to wait for.

@@ -7,7 +7,6 @@
 //! Requests that wait for their effects wait for the disk once, not twice: see [`durability`].
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use nudge_db::{Db, Dialect, Durability, Kind, Shards, Tx};
 use nudge_http::admission;
 use nudge_pipeline::{Fired, Pipeline, Room, SeenVersions, Size, Work};
 use nudge_platform::config::Ingest;
+use nudge_records::dead_letters::store::Inserted;
 use nudge_records::dead_letters::{self, Letter, Stage};
 use nudge_records::events::insert::{self, NewRequest};
 use nudge_records::events::store::{Stored, committed};
@@ -387,7 +387,7 @@ impl Writer {
         kept: Vec<(&Submission, Option<Room>)>,
         news: News,
     ) -> Vec<CommitOutcome> {
-        dead_letters::count(news.letters.iter().map(|_| Stage::Validation));
+        dead_letters::count(news.letters.new.iter().map(|_| Stage::Validation));
         let stats = &self.pipeline.stats();
         let mut handed = kept.into_iter().zip(news.ids).zip(news.stored);
         let outcomes = submissions.zip(plan).map(|((submission, stored), plan)| {
@@ -397,7 +397,7 @@ impl Writer {
             };
             let mut fired = None;
             let mut all_new = stored.events.len() == submission.events.len();
-            let known = |letter: &&Letter| !news.letters.contains(&letter.id);
+            let known = |letter: &&Letter| !news.letters.kept.contains(&letter.id);
             let known_letters = submission.letters.iter().filter(known);
             let known_letters: Vec<Uuid> = known_letters.map(|letter| letter.id).collect();
             all_new &= known_letters.is_empty();
@@ -447,8 +447,8 @@ struct News {
     ids: Vec<i64>,
     /// Their events that are new.
     stored: Vec<Vec<Stored>>,
-    /// The dead letters that are there now.
-    letters: HashSet<Uuid>,
+    /// What came of the dead letters.
+    letters: Inserted,
     durability: Durability,
 }
 

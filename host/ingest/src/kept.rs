@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use nudge_db::Tx;
 use nudge_pipeline::SeenVersions;
+use nudge_records::dead_letters::store::Inserted;
 use nudge_records::dead_letters::{self, Letter};
 use nudge_records::events::insert::{self, NewRequest};
 use nudge_records::events::store::{self, Stored};
@@ -73,18 +74,19 @@ pub async fn store_replayed(
     Ok(outcomes.collect())
 }
 
-/// Keeps the letters and refused events of those submissions that may be stored; answers which letters were kept.
+/// Keeps the letters and refused events of those submissions that may be stored; answers what came of the letters.
 pub(super) async fn keep_letters(
     tx: &mut Tx,
     submissions: &[Cow<'_, Submission>],
     plan: &[Result<SeenVersions, CommitOutcome>],
-) -> nudge_db::Result<HashSet<Uuid>> {
+) -> nudge_db::Result<Inserted> {
     let planned = || {
         let planned = submissions.iter().zip(plan);
         planned.filter(|(_, plan)| plan.is_ok()).map(|(it, _)| it)
     };
     let letters: Vec<&Letter> = planned().flat_map(|it| &it.letters).collect();
-    let kept = dead_letters::store::insert(tx, &letters).await?;
+    let inserted = dead_letters::store::insert(tx, &letters).await?;
+    let kept = &inserted.kept;
     for submission in planned() {
         let letters = submission.letters.iter();
         let letters: Vec<&Letter> = letters.filter(|letter| kept.contains(&letter.id)).collect();
@@ -92,8 +94,8 @@ pub(super) async fn keep_letters(
         let _polled = dead_letters::announce(tx, app.id, &app.webhooks, &letters, at).await?;
     }
     let refused: Vec<&RejectedEvent> = planned().flat_map(|it| &it.rejected).collect();
-    rejected::insert(tx, &refused, &kept).await?;
-    Ok(kept)
+    rejected::insert(tx, &refused, kept).await?;
+    Ok(inserted)
 }
 
 /// Counts what was stored of a submission.

@@ -5,6 +5,7 @@ mod shadow;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nudge_apps::App;
 use nudge_campaigns::definitions::{Enforced, Enforcement};
@@ -21,8 +22,10 @@ use uuid::Uuid;
 use crate::services::Services;
 use shadow::Trials;
 
-/// After this many failed calls the plugin counts as broken for the rest of a request.
+/// After so many events that the plugin failed on, and so much time in failing calls, what is left of a request is asked
+/// about as it is and no further taken apart.
 const MOST_FAILURES: usize = 4;
+const FAILING_TIME: Duration = Duration::from_secs(1);
 
 /// What became of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -219,6 +222,7 @@ pub(super) struct VersionChecks<'c> {
     version: Version,
     kind: logs::Kind,
     failures: usize,
+    failing: Duration,
 }
 
 impl<'c> VersionChecks<'c> {
@@ -228,6 +232,7 @@ impl<'c> VersionChecks<'c> {
             version,
             kind,
             failures: 0,
+            failing: Duration::ZERO,
         }
     }
 
@@ -235,12 +240,13 @@ impl<'c> VersionChecks<'c> {
     pub(super) fn run(&mut self, declared: &[&Declared]) -> Found {
         let mut verdicts = Vec::with_capacity(declared.len());
         self.failures = 0;
+        self.failing = Duration::ZERO;
         self.check(declared, &mut verdicts);
         verdicts
     }
 
     /// Checks events in one call; none: the call failed.
-    pub(super) fn together(&self, declared: &[&Declared]) -> Option<Found> {
+    pub(super) fn together(&mut self, declared: &[&Declared]) -> Option<Found> {
         match self.call(declared) {
             Ok(outcome) => {
                 self.note(declared, CallOutcome::Decided, &outcome.call);
@@ -257,25 +263,18 @@ impl<'c> VersionChecks<'c> {
 
     /// Checks events together; where that fails, halves apart, so that one event spoils no other.
     fn check(&mut self, declared: &[&Declared], verdicts: &mut Found) {
-        let unchecked = || {
-            let places = declared.iter().map(|event| event.place);
-            places.map(|place| (place, Verdict::Unchecked))
-        };
-        if self.failures >= MOST_FAILURES {
-            verdicts.extend(unchecked());
-            return;
-        }
         match self.call(declared) {
             Ok(outcome) => {
                 self.note(declared, CallOutcome::Decided, &outcome.call);
                 judge(declared, outcome, verdicts);
             }
-            Err(failed) if declared.len() == 1 => {
+            Err(failed) if declared.len() == 1 || self.has_failed_enough() => {
                 self.note(declared, CallOutcome::settled(&failed), &failed.call);
                 let name = &self.version.term.name;
                 tracing::warn!(plugin.name = name, error = %failed, "validation failed");
                 self.failures += 1;
-                verdicts.extend(unchecked());
+                let places = declared.iter().map(|event| event.place);
+                verdicts.extend(places.map(|place| (place, Verdict::Unchecked)));
             }
             Err(failed) => {
                 self.note(declared, CallOutcome::TakenApart, &failed.call);
@@ -286,19 +285,27 @@ impl<'c> VersionChecks<'c> {
         }
     }
 
+    fn has_failed_enough(&self) -> bool {
+        self.failures >= MOST_FAILURES && self.failing >= FAILING_TIME
+    }
+
     /// Calls the plugin; once more if the machine let it starve.
     fn call(
-        &self,
+        &mut self,
         declared: &[&Declared],
     ) -> Result<validation::ValidationOutcome, nudge_wasm::Failed> {
-        let outcome = self.version.plugin.validate(self.batch(declared));
-        match outcome {
-            Err(failed) if failed.was_starved() => {
-                self.note(declared, CallOutcome::Retried, &failed.call);
-                self.version.plugin.validate(self.batch(declared))
-            }
-            outcome => outcome,
+        let mut outcome = self.version.plugin.validate(self.batch(declared));
+        if let Err(failed) = &outcome
+            && failed.was_starved()
+        {
+            self.failing += failed.call.elapsed;
+            self.note(declared, CallOutcome::Retried, &failed.call);
+            outcome = self.version.plugin.validate(self.batch(declared));
         }
+        if let Err(failed) = &outcome {
+            self.failing += failed.call.elapsed;
+        }
+        outcome
     }
 
     fn note(&self, declared: &[&Declared], outcome: CallOutcome, call: &Call) {

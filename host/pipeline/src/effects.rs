@@ -29,7 +29,7 @@ use crate::delivery_rules::Gate;
 use crate::messages::Messages;
 
 /// What lies between a timer and one that it sets, at the least.
-const TURN: Duration = Duration::from_secs(1);
+pub(super) const TURN: Duration = Duration::from_secs(1);
 
 /// A plugin's state to be stored; none: removed.
 pub(super) type StateChange = (Uuid, Uuid, Option<Vec<u8>>);

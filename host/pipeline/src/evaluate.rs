@@ -304,8 +304,9 @@ impl Evaluation {
     fn take_apart(&mut self, items: &[usize], routes: &Routes) -> Result<(), Unavailable> {
         if items.len() > 1 {
             let (first, second) = items.split_at(items.len() / 2);
+            let before = self.ledger.lock().earlier.len();
             self.decide(first, routes)?;
-            self.remember(first);
+            self.remember(before, first);
             return self.decide(second, routes);
         }
         for (campaign, items) in routes {
@@ -314,9 +315,11 @@ impl Evaluation {
         Ok(())
     }
 
-    /// Later parts of the batch count these items as earlier events.
-    fn remember(&self, items: &[usize]) {
+    /// Later parts of the batch count these items as earlier events, each of them once: some were noted already where a part
+    /// of them was taken apart. `before` is how many there were before all of them.
+    fn remember(&self, before: usize, items: &[usize]) {
         let mut ledger = self.ledger.lock();
+        ledger.earlier.truncate(before);
         for item in items
             .iter()
             .filter_map(|item| self.items.get(*item))

@@ -16,12 +16,12 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::projection::Subject;
-use super::store::Kept;
+use super::store::{self, Kept};
 use crate::audience::interactions;
 
 /// So many of the newest events of a name are read when the first question about them comes.
 const NEWEST: u32 = 32;
-/// Of so many subjects interactions are read when the first question about them comes.
+/// Of so many subjects interactions or properties are read when the first question about them comes.
 const AT_ONCE: usize = 64;
 /// The fact that says which firings the host held back.
 const HELD_BACK: &str = "held_back";
@@ -63,6 +63,8 @@ pub(super) struct Read {
     held_back: HashMap<u32, BTreeMap<Uuid, Uuid>>,
     /// By subject and campaign what a plugin keeps of it and of people who were merged into it.
     merged: HashMap<u32, serde_json::Map<String, serde_json::Value>>,
+    /// Subjects whose saved properties nobody was expected to ask for: they are read when somebody does.
+    pub without_properties: BTreeSet<u32>,
 }
 
 impl Read {
@@ -233,7 +235,7 @@ impl Ledger {
                 && since.is_none_or(|since| event.timestamp >= since)
         });
         events.extend(of_batch.map(|(_, _, seq, event)| (*seq, event.clone())));
-        events.sort_by_key(|(_, event)| std::cmp::Reverse(event.timestamp));
+        events.sort_by_key(|(seq, event)| std::cmp::Reverse((event.timestamp, *seq)));
         events.truncate(limit as usize);
         Ok(events)
     }
@@ -323,6 +325,35 @@ impl Ledger {
         Ok(count)
     }
 
+    /// A saved property. Of a subject whose properties were not read, and of others of the batch, all are read at once.
+    fn property(&mut self, subject: u32, key: &str) -> nudge_db::Result<Option<Value>> {
+        if self.read.without_properties.contains(&subject) {
+            self.read_properties(subject)?;
+        }
+        let of_subject = self.subject(subject).map(|it| (it.id, key.to_owned()));
+        Ok(of_subject.and_then(|place| self.properties.get(&place).cloned()))
+    }
+
+    /// Reads the properties of a subject and of those after it that have not been read.
+    fn read_properties(&mut self, subject: u32) -> nudge_db::Result<()> {
+        let unread = self.read.without_properties.range(subject..);
+        let asked: Vec<u32> = unread.take(AT_ONCE).copied().collect();
+        let ids = asked
+            .iter()
+            .filter_map(|asked| Some(self.subject(*asked)?.id));
+        let ids: Vec<Uuid> = ids.collect();
+        let (db, app_id) = (self.db.clone(), self.app_id);
+        let properties = self.runtime.block_on(async move {
+            let mut tx = db.read().await?;
+            store::properties(&mut tx, app_id, &ids).await
+        })?;
+        self.properties.extend(properties);
+        for asked in asked {
+            self.read.without_properties.remove(&asked);
+        }
+        Ok(())
+    }
+
     /// What a subject did with campaigns of a kind, as the fact of this name says it. The same of other subjects of the
     /// batch is read at once: who asks about one asks about the next.
     fn interactions(
@@ -356,15 +387,18 @@ impl Ledger {
 }
 
 impl Facts for View {
-    fn subject_property(&mut self, subject: u32, key: &str) -> Option<Value> {
-        let answer = self.with(|ledger| {
-            let id = ledger.subject(subject)?.id;
-            ledger.properties.get(&(id, key.to_owned())).cloned()
-        });
+    fn subject_property(
+        &mut self,
+        subject: u32,
+        key: &str,
+    ) -> Result<Option<Value>, FactsUnavailable> {
+        let answer = self
+            .with(|ledger| ledger.property(subject, key))
+            .map_err(|error| unavailable(&error))?;
         if let Some(transcript) = &self.transcript {
             transcript.property(subject, key, answer.as_ref());
         }
-        answer
+        Ok(answer)
     }
 
     fn subject_fact(

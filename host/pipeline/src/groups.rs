@@ -140,9 +140,10 @@ impl Groups {
     }
 }
 
-/// The seed of a plugin's random numbers: the same for every run of the same bytes in the same app.
+/// The seed of a plugin's random numbers: the same for every version of the plugin in the same app.
 pub fn seed(app_id: Uuid, plugin: &Plugin) -> u64 {
-    let hash = secrets::hash(&[app_id.as_bytes(), plugin.digest().as_bytes()]);
+    let name = &plugin.description().name;
+    let hash = secrets::hash(&[app_id.as_bytes(), name.as_bytes()]);
     hash.first_chunk()
         .map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }

@@ -148,6 +148,12 @@ pub(super) async fn ledger(
             states.extend(state.map(|state| ((pair.campaign, pair.subject), state)));
         }
     }
+    let subjects = known(people.before, people.after, items);
+    let mut beside = Read::beside(marked.into_iter());
+    let unread = (0..).zip(&subjects);
+    beside.without_properties = unread
+        .filter_map(|(number, it)| (!read.contains(&it.id)).then_some(number))
+        .collect();
     let mut properties = HashMap::new();
     if !read.is_empty() {
         let read: Vec<Uuid> = read.into_iter().collect();
@@ -157,13 +163,13 @@ pub(super) async fn ledger(
         app_id: app.id,
         db: inner.db.clone(),
         runtime: Handle::current(),
-        subjects: known(people.before, people.after, items),
+        subjects,
         properties,
         states,
         earlier: Vec::new(),
         aliases: HashMap::new(),
         until: inner.clock.now(),
-        read: Read::beside(marked.into_iter()),
+        read: beside,
     };
     let asked = counted(app, items, routes);
     if !asked.is_empty() {

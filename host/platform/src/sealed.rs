@@ -188,16 +188,43 @@ pub async fn server_secret(db: &Db, secrets: &Secrets, name: &str) -> anyhow::Re
     .bind(fresh)
     .execute()
     .await?;
-    let sealed: Sealed = tx
+    let secret = find_secret(&mut tx, secrets, name).await?;
+    tx.commit().await?;
+    secret.ok_or_else(|| anyhow::anyhow!("the server's secret {name} is not there"))
+}
+
+/// A random key that a server keeps in a database that is only read. None: no server has asked for it.
+pub async fn kept_secret(
+    db: &Db,
+    secrets: &Secrets,
+    name: &str,
+) -> anyhow::Result<Option<[u8; 32]>> {
+    let mut tx = db.read().await?;
+    find_secret(&mut tx, secrets, name).await
+}
+
+async fn find_secret(
+    tx: &mut Tx,
+    secrets: &Secrets,
+    name: &str,
+) -> anyhow::Result<Option<[u8; 32]>> {
+    let sealed: Option<Sealed> = tx
         .sql("SELECT sealed FROM server_secrets WHERE name = $1")
         .bind(name.to_owned())
-        .fetch_scalar()
+        .fetch_value()
         .await?;
-    tx.commit().await?;
+    let Some(sealed) = sealed else {
+        return Ok(None);
+    };
+    let place = SealedColumn {
+        table: "server_secrets",
+        row: name,
+    };
     let opened = sealed.open(secrets, place)?;
-    opened
+    let secret = opened
         .try_into()
-        .map_err(|_| anyhow::anyhow!("the server's secret {name} has not 32 bytes"))
+        .map_err(|_| anyhow::anyhow!("the server's secret {name} has not 32 bytes"))?;
+    Ok(Some(secret))
 }
 
 /// Whether a database has sealed values, which need the keys that they were sealed with.

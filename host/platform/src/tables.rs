@@ -141,7 +141,7 @@ pub const BELONGINGS: &[Store] = &[
     store(
         table("timers", "id", OfApp::Subject),
         OF_SUBJECT,
-        Copied::Not,
+        Copied::Profile("pluginTimers"),
         Merged::Apart,
     ),
     // Of one run, one of the two is enough; the same of what it led to.
@@ -242,7 +242,7 @@ pub const BELONGINGS: &[Store] = &[
     store(
         table("plugin_states", "campaign_id, subject_id", OfApp::Subject),
         OF_SUBJECT,
-        Copied::Not,
+        Copied::Profile("pluginStates"),
         Merged::MovedUnless(&["campaign_id"]),
     ),
     Store {

@@ -22,11 +22,20 @@ impl std::fmt::Debug for Pseudonyms {
     }
 }
 
+/// What the key is called.
+const SECRET: &str = "pseudonyms";
+
 impl Pseudonyms {
     /// Reads the key from the database, where it is sealed under the master key; makes it at the first start.
     pub async fn open(db: &Db, secrets: &Secrets) -> anyhow::Result<Self> {
-        let key = sealed::server_secret(db, secrets, "pseudonyms").await?;
+        let key = sealed::server_secret(db, secrets, SECRET).await?;
         Ok(Self { key })
+    }
+
+    /// Reads the key from a database that is only read. None: it has none yet.
+    pub async fn read(db: &Db, secrets: &Secrets) -> anyhow::Result<Option<Self>> {
+        let key = sealed::kept_secret(db, secrets, SECRET).await?;
+        Ok(key.map(|key| Self { key }))
     }
 
     /// Stands for a name that a person has in an app.

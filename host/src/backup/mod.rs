@@ -146,12 +146,12 @@ async fn open_copy(path: &Path, secrets: &Secrets) -> anyhow::Result<Db> {
     Ok(db)
 }
 
-/// Does the deletions of a later state of a database again on an earlier one, on which no server runs.
+/// Does the deletions of a later state of a database again on an earlier one, on which no server runs. The later state is only read.
 pub async fn deletions(db: &Db, secrets: &Secrets, url: &str) -> anyhow::Result<Again> {
     if !opening::is_there(url)? {
         bail!("there is no database at {url}");
     }
-    let later = Db::open(&Options::new(url.to_owned(), 1))
+    let later = Db::open_to_read(&Options::new(url.to_owned(), 1))
         .await
         .with_context(|| format!("can't open {url}"))?;
     let done = async {
@@ -162,8 +162,8 @@ pub async fn deletions(db: &Db, secrets: &Secrets, url: &str) -> anyhow::Result<
             Schema::Current | Schema::Older => {}
         }
         let pseudonyms = Pseudonyms::open(db, secrets).await?;
-        let theirs = Pseudonyms::open(&later, secrets).await.map_err(of_later)?;
-        if theirs != pseudonyms {
+        let theirs = Pseudonyms::read(&later, secrets).await.map_err(of_later)?;
+        if theirs.as_ref() != Some(&pseudonyms) {
             bail!("the two are not states of one database");
         }
         let again = delete_again(db, &later, &pseudonyms, Clock::default().now()).await;

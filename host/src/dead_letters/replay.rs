@@ -253,6 +253,11 @@ async fn replay_trigger(
         }
         None => return Err(ApiError::new(Code::NotFound)),
     }
+    still_failing(services, app, id).await
+}
+
+/// What a letter says of the replay that was in vain.
+async fn still_failing(services: &Services, app: &App, id: Uuid) -> Result<Replayed, ApiError> {
     let mut tx = services.db.read().await?;
     let letter = store::find(&mut tx, app.id, id).await?;
     let letter = letter.ok_or_else(|| ApiError::new(Code::NotFound))?.letter;
@@ -372,12 +377,9 @@ pub(super) async fn replay_personalization(
         // An in-app message is made where its firing takes effect.
         return replay_trigger(services, app, letter).await;
     }
-    let reason = letter.reason.clone();
+    let id = letter.id;
     if sender::replay::replay(&services.push, app, letter).await? {
         return Ok(Replayed::Done);
     }
-    Ok(Replayed::StillFailing {
-        reason,
-        violations: Vec::new(),
-    })
+    still_failing(services, app, id).await
 }

@@ -45,13 +45,15 @@ pub struct Backlog {
 
 /// Reads what waits.
 pub async fn backlog(tx: &mut Tx, now: Timestamp) -> Result<Backlog> {
-    // Each is the beginning of an index, and its condition is that index's.
+    // Each is the beginning of an index, and its condition is that index's. That of webhooks is by endpoint: it is looked into for
+    // each that is sent anything. What waits for one that is switched off is not due.
     let pushes = "SELECT count(*) AS number, min(w.at) AS oldest
         FROM (SELECT due_at AS at FROM deliveries
               WHERE due_at IS NOT NULL AND node IS NULL AND due_at <= $1 LIMIT $2) w";
     let webhooks = "SELECT count(*) AS number, min(w.at) AS oldest
         FROM (SELECT due_at AS at FROM webhook_messages
-              WHERE due_at IS NOT NULL AND node IS NULL AND due_at <= $1 LIMIT $2) w";
+              WHERE due_at IS NOT NULL AND node IS NULL AND due_at <= $1
+                AND webhook_id IN (SELECT id FROM webhooks WHERE active AND disabled_at IS NULL) LIMIT $2) w";
     let timers = "SELECT count(*) AS number, min(w.at) AS oldest
         FROM (SELECT due_at AS at FROM timers
               WHERE node IS NULL AND due_at <= $1 ORDER BY due_at LIMIT $2) w";

@@ -78,7 +78,11 @@ pub struct Campaign {
 /// added here.
 pub trait Facts: Send {
     /// A saved property.
-    fn subject_property(&mut self, subject: u32, key: &str) -> Option<Value>;
+    fn subject_property(
+        &mut self,
+        subject: u32,
+        key: &str,
+    ) -> Result<Option<Value>, FactsUnavailable>;
 
     /// A fact, as the contract names them.
     fn subject_fact(&mut self, subject: u32, name: &str)
@@ -111,8 +115,8 @@ pub trait Facts: Send {
 pub struct Nobody;
 
 impl Facts for Nobody {
-    fn subject_property(&mut self, _: u32, _: &str) -> Option<Value> {
-        None
+    fn subject_property(&mut self, _: u32, _: &str) -> Result<Option<Value>, FactsUnavailable> {
+        Ok(None)
     }
 
     fn subject_fact(&mut self, _: u32, _: &str) -> Result<Option<Value>, FactsUnavailable> {

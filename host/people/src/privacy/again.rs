@@ -55,8 +55,8 @@ pub async fn delete_again(
         after = last.number;
         for alias in &aliases {
             let hash = pseudonyms.named(alias.owner.app_id, &alias.kind, &alias.value);
-            if missing.remove(&(alias.owner.app_id, hash)).is_some() {
-                people += queue_once(&mut tx, pseudonyms, &alias.owner, now).await?;
+            if let Some(entry) = missing.remove(&(alias.owner.app_id, hash)) {
+                people += queue_once(&mut tx, pseudonyms, &alias.owner, &entry, now).await?;
             }
         }
         tx.commit().await?;
@@ -70,8 +70,8 @@ pub async fn delete_again(
         for user in &users {
             let app_id = user.owner.app_id;
             let hash = pseudonyms.alias(app_id, AliasKind::External, &user.external_id);
-            if missing.remove(&(app_id, hash)).is_some() {
-                people += queue_once(&mut tx, pseudonyms, &user.owner, now).await?;
+            if let Some(entry) = missing.remove(&(app_id, hash)) {
+                people += queue_once(&mut tx, pseudonyms, &user.owner, &entry, now).await?;
             }
         }
         tx.commit().await?;
@@ -90,19 +90,24 @@ pub async fn delete_again(
     Ok(Again { people, names })
 }
 
-/// Queues the deletion of a person who was found under the first of some names. Answers how many deletions that makes.
+/// Queues the deletion of a person who was found under a name, once for all of the person's names. What came under a name after
+/// the deletion in the later state is somebody else's. Answers how many deletions that makes.
 async fn queue_once(
     tx: &mut Tx,
     pseudonyms: &Pseudonyms,
     owner: &Owner,
+    entry: &Entry,
     now: Timestamp,
 ) -> nudge_db::Result<u64> {
     let Owner { app_id, subject_id } = *owner;
-    if !store::suppress(tx, app_id, subject_id).await? {
-        return Ok(0);
+    let is_first = store::suppress(tx, app_id, subject_id).await?;
+    if is_first {
+        let since = entry.created_at;
+        queue(tx, pseudonyms, app_id, subject_id, ACTOR, (since, now)).await?;
     }
-    queue(tx, pseudonyms, app_id, subject_id, ACTOR, now).await?;
-    Ok(1)
+    // The later state may have deleted one of the names once more than the others.
+    store::move_on(tx, entry).await?;
+    Ok(u64::from(is_first))
 }
 
 /// The names that a later state has on its list and this one has not, or has since an earlier deletion.

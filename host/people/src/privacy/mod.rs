@@ -75,21 +75,21 @@ pub async fn delete(
             newly: None,
         }));
     }
-    let job_id = queue(tx, pseudonyms, app_id, subject_id, actor, now).await?;
+    let job_id = queue(tx, pseudonyms, app_id, subject_id, actor, (now, now)).await?;
     Ok(Some(Queued {
         job_id,
         newly: Some(subject_id),
     }))
 }
 
-/// Queues the deletion of a subject that has just been suppressed.
+/// Queues the deletion of a subject that has just been suppressed, now. Its names count as deleted since another instant.
 async fn queue(
     tx: &mut Tx,
     pseudonyms: &Pseudonyms,
     app_id: Uuid,
     subject_id: Uuid,
     actor: &str,
-    now: Timestamp,
+    (since, now): (Timestamp, Timestamp),
 ) -> nudge_db::Result<Uuid> {
     let job = NewJob {
         app_id,
@@ -106,7 +106,7 @@ async fn queue(
     // What was made of the person's data before must not be had any longer either.
     exports::end(tx, app_id, subject_id).await?;
     erase_samples(tx, app_id, subject_id).await?;
-    suppress_names(tx, pseudonyms, deleted, now).await?;
+    suppress_names(tx, pseudonyms, deleted, since).await?;
     let entry = Entry {
         app_id,
         actor,
@@ -157,7 +157,7 @@ async fn suppress_names(
     tx: &mut Tx,
     pseudonyms: &Pseudonyms,
     deleted: Deleted,
-    now: Timestamp,
+    since: Timestamp,
 ) -> nudge_db::Result<()> {
     let mut after = 0;
     loop {
@@ -166,13 +166,13 @@ async fn suppress_names(
         after = last.number;
         for alias in &aliases {
             let hash = pseudonyms.named(deleted.app_id, &alias.kind, &alias.value);
-            store::add(tx, deleted, hash, Some(alias.number), now).await?;
+            store::add(tx, deleted, hash, Some(alias.number), since).await?;
         }
     }
     let external_id = subjects::store::external_id(tx, deleted.app_id, deleted.subject_id).await?;
     if let Some(external_id) = external_id {
         let hash = pseudonyms.alias(deleted.app_id, AliasKind::External, &external_id);
-        store::add(tx, deleted, hash, None, now).await?;
+        store::add(tx, deleted, hash, None, since).await?;
     }
     Ok(())
 }

@@ -70,7 +70,7 @@ pub(super) async fn add(
     deleted: Deleted,
     hash: String,
     alias: Option<i64>,
-    now: Timestamp,
+    since: Timestamp,
 ) -> Result<()> {
     tx.sql(
         "INSERT INTO suppressions (app_id, hash, job_id, alias_number, created_at) VALUES ($1, $2, $3, $4, $5)
@@ -83,9 +83,20 @@ pub(super) async fn add(
     .bind(hash)
     .bind(deleted.job_id)
     .bind(alias)
-    .bind(now)
+    .bind(since)
     .execute()
     .await?;
+    Ok(())
+}
+
+/// Has a name on the list count as deleted since an entry's instant, unless it was deleted later.
+pub(super) async fn move_on(tx: &mut Tx, entry: &Entry) -> Result<()> {
+    tx.sql("UPDATE suppressions SET created_at = $3 WHERE app_id = $1 AND hash = $2 AND created_at < $3")
+        .bind(entry.app_id)
+        .bind(entry.hash.clone())
+        .bind(entry.created_at)
+        .execute()
+        .await?;
     Ok(())
 }
 

@@ -121,6 +121,7 @@ async fn sent(tx: &mut Tx, subjects: &[Uuid], until: Timestamp, latest: &mut Lat
     Ok(())
 }
 
+/// Instructions; a button is its survey's.
 async fn presented(
     tx: &mut Tx,
     subjects: &[Uuid],
@@ -134,11 +135,13 @@ async fn presented(
         .push(
             ", w AS MATERIALIZED (
                 SELECT v.id, v.until, v.kind, COALESCE((SELECT o.counted_at FROM instructions o
-                    WHERE o.subject_id = v.id AND o.counted_at <= v.until AND o.kind = v.kind
+                    WHERE o.subject_id = v.id AND o.counted_at <= v.until
+                      AND CASE o.kind WHEN 'feedback' THEN 'survey' ELSE o.kind END = v.kind
                     ORDER BY o.counted_at DESC LIMIT 1 OFFSET 999), 0) AS oldest
                 FROM v)
               SELECT i.subject_id, i.campaign_id, i.displayed_at, i.clicked_at, i.status, i.status_at
-              FROM w JOIN instructions i ON i.subject_id = w.id AND i.kind = w.kind
+              FROM w JOIN instructions i ON i.subject_id = w.id
+                AND CASE i.kind WHEN 'feedback' THEN 'survey' ELSE i.kind END = w.kind
                 AND i.counted_at <= w.until AND i.counted_at >= w.oldest",
         )
         .fetch_all()
@@ -168,7 +171,7 @@ struct AttemptRow {
     completed_at: Option<Timestamp>,
 }
 
-/// Attempts, also those that no instruction caused.
+/// Attempts, also those that no instruction caused. Whoever begins one sees the survey.
 async fn started(
     tx: &mut Tx,
     subjects: &[Uuid],
@@ -192,7 +195,8 @@ async fn started(
         let completed = row.completed_at.map(|at| ("completed", at));
         let dismissed = (row.state == "dismissed").then_some(("dismissed", row.active_at));
         let ended = completed.into_iter().chain(dismissed);
-        let done = ended.chain([("started", row.started_at)]);
+        let begun = ["displayed", "started"].map(|name| (name, row.started_at));
+        let done = ended.chain(begun);
         note(latest, (row.subject_id, row.survey_id), done, until);
     }
     Ok(())

@@ -8,11 +8,13 @@ use nudge_platform::event_names::SESSION_BEGAN;
 use nudge_plugin_runtime::Reading;
 use nudge_records::decisions::transcript::Transcript;
 use nudge_records::events::store::Stored;
+use nudge_wasm::limits::TIMERS_PER_SUBJECT;
 use nudge_wasm::trigger::{self, TimerChange, TriggerOutcome};
 use nudge_wasm::{Failure, Plugin};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use super::super::effects::TURN;
 use super::super::facts::{Ledger, Read, View};
 use super::people::Scene;
 use super::{Context, Target};
@@ -39,6 +41,15 @@ pub(super) struct Batch<'a> {
     /// For each item its event.
     pub events: &'a [Stored],
     pub scene: &'a Scene,
+}
+
+impl Batch<'_> {
+    /// When a timer that is set at an item may be due. One that a timer sets waits for its turn.
+    fn earliest(&self, item: u32) -> Option<i64> {
+        let item = self.items.get(item as usize)?;
+        let timer = item.timer.as_ref();
+        timer.map(|_| Timestamp(item.received).plus(TURN).0)
+    }
 }
 
 /// What a version made of a batch.
@@ -269,6 +280,7 @@ impl Side {
                 } => {
                     let event = batch.events.get(item as usize).cloned();
                     if let (Some(target), Some(event)) = (target(campaign), event) {
+                        let at = batch.earliest(item).map_or(at, |earliest| earliest.max(at));
                         let pending = Pending { payload, event };
                         self.set_timer((target, subject, key), at, pending);
                     }
@@ -285,13 +297,34 @@ impl Side {
                 }
             }
         }
+        if !self.plugin.has_unlimited_timers() {
+            for target in targets {
+                self.cancel_surplus(*target, subject);
+            }
+        }
+    }
+
+    /// When the timers of a target and subject are due, and their keys.
+    fn pending(&self, target: usize, subject: Uuid) -> impl Iterator<Item = (i64, &TimerKey)> {
+        let from = (target, subject, String::new());
+        let later = self.due.range(from..).map(|(key, at)| (*at, key));
+        later.take_while(move |(_, key)| (key.0, key.1) == (target, subject))
     }
 
     fn cancel_all(&mut self, target: usize, subject: Uuid) {
-        let from = (target, subject, String::new());
-        let of = |key: &&TimerKey| (key.0, key.1) == (target, subject);
-        let later = self.due.range(from..).map(|(key, _)| key);
-        let keys: Vec<TimerKey> = later.take_while(of).cloned().collect();
+        let pending = self.pending(target, subject);
+        let keys: Vec<TimerKey> = pending.map(|(_, key)| key.clone()).collect();
+        for key in &keys {
+            self.cancel(key);
+        }
+    }
+
+    /// Removes the timers that a target and subject have too many of, those that are due last.
+    fn cancel_surplus(&mut self, target: usize, subject: Uuid) {
+        let mut pending: Vec<(i64, &TimerKey)> = self.pending(target, subject).collect();
+        pending.sort_unstable();
+        let surplus = pending.into_iter().skip(TIMERS_PER_SUBJECT);
+        let keys: Vec<TimerKey> = surplus.map(|(_, key)| key.clone()).collect();
         for key in &keys {
             self.cancel(key);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::recipients::Recipients;
 use nudge_db::Timestamp;
@@ -11,8 +12,10 @@ use nudge_wasm::personalization::{Batch, Item, Message, Resolution};
 use nudge_wasm::{Call, PastEvent, Plugin};
 use uuid::Uuid;
 
-/// After this many failed calls the plugin counts as broken for the rest of the recipients.
+/// After so many recipients that the plugin failed on, and so much time in failing calls, those that are left are asked
+/// about as they are and no further taken apart.
 const MOST_FAILURES: usize = 4;
+const FAILING_TIME: Duration = Duration::from_secs(2);
 
 /// One recipient of a call.
 #[derive(Clone, Debug)]
@@ -57,25 +60,26 @@ pub(super) struct RecipientBatch {
     pub recipients: Recipients,
     /// What the plugin is asked for.
     pub kind: logs::Kind,
+    /// How often it failed on what was not taken apart.
     pub failures: usize,
+    /// Time in calls that failed.
+    pub failing: Duration,
 }
 
 impl RecipientBatch {
     /// Asks about recipients together; where that fails, halves apart, so that one spoils no other.
     pub(super) fn run(&mut self, entries: &[Entry]) -> Vec<Answer> {
         let all = |answer: Answer| entries.iter().map(|_| answer.clone()).collect::<Vec<_>>();
-        if self.failures >= MOST_FAILURES {
-            return all(Answer::Failed {
-                code: "plugin_broken",
-                detail: "the plugin failed on others and was not asked about this one".to_owned(),
-            });
-        }
         let mut outcome = self.resolve(entries);
         if let Err(failed) = &outcome
             && failed.was_starved()
         {
+            self.failing += failed.call.elapsed;
             self.note(entries, CallOutcome::Retried, &failed.call);
             outcome = self.resolve(entries);
+        }
+        if let Err(failed) = &outcome {
+            self.failing += failed.call.elapsed;
         }
         match outcome {
             Ok(outcome) => {
@@ -86,7 +90,7 @@ impl RecipientBatch {
                 self.note(entries, CallOutcome::settled(&failed), &failed.call);
                 all(Answer::Unavailable)
             }
-            Err(failed) if entries.len() == 1 => {
+            Err(failed) if entries.len() == 1 || self.has_failed_enough() => {
                 self.note(entries, CallOutcome::settled(&failed), &failed.call);
                 tracing::warn!(plugin.name = self.term.name, error = %failed, "personalization failed");
                 self.failures += 1;
@@ -103,6 +107,10 @@ impl RecipientBatch {
                 answers
             }
         }
+    }
+
+    fn has_failed_enough(&self) -> bool {
+        self.failures >= MOST_FAILURES && self.failing >= FAILING_TIME
     }
 
     fn resolve(

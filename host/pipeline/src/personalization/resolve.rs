@@ -116,6 +116,7 @@ pub(crate) async fn resolve_for(
                 plugin: Arc::clone(&plugin),
                 kind: logs::Kind::Decision,
                 failures: 0,
+                failing: Duration::ZERO,
             };
             let trial = campaign.and_then(|id| trial(app, id, variant, &work, &entries));
             let span = || traces::NewSpan::internal("plugin personalization", Vec::new());

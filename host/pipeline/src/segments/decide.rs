@@ -78,6 +78,9 @@ pub(super) async fn decide(
             .iter()
             .flat_map(|person| properties.remove(&person.id).unwrap_or_default())
             .collect();
+        if !reads_properties {
+            ledger.read.without_properties = (0..).take(chunk.len()).collect();
+        }
         let asked: BTreeSet<(u32, &str)> = (0..)
             .take(chunk.len())
             .flat_map(|person| names.iter().map(move |name| (person, *name)))

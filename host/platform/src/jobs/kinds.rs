@@ -33,6 +33,11 @@ impl Kinds {
         self.0.insert(name, runs);
     }
 
+    /// The names of all.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        self.0.keys().copied().collect()
+    }
+
     /// Runs a job to its end; answers its result.
     pub(super) async fn run(&self, job: &mut RunningJob) -> Result<Value, Error> {
         let Some(run) = self.0.get(job.kind.as_str()) else {

@@ -52,7 +52,7 @@ pub struct Parts {
     pub kinds: Kinds,
 }
 
-/// Runs the jobs of all apps: one a process. Cheap to clone.
+/// Runs the jobs of all apps: one a process. Kinds that it does not know are a newer server's, and wait for that. Cheap to clone.
 #[derive(Clone)]
 pub struct Runner {
     parts: Arc<Parts>,
@@ -111,10 +111,13 @@ impl Runner {
             let wanted = {
                 let in_hand = self.in_hand.lock();
                 let now = self.parts.clock.now();
+                let full = fairness::full(in_hand.values());
+                let mut kinds = self.parts.kinds.names();
+                kinds.retain(|kind| !full.iter().any(|full| full == kind));
                 store::Wanted {
                     now,
                     latest: now.plus(LONGEST_PAUSE),
-                    except: fairness::full(in_hand.values()),
+                    kinds,
                     after: fairness::served(in_hand.values()),
                 }
             };
@@ -123,7 +126,7 @@ impl Runner {
                 // A kind that is full makes room when one of its jobs ends.
                 let is_idle = self.in_hand.lock().is_empty();
                 return Ok(if is_idle {
-                    Next::At(store::next(&mut tx).await?)
+                    Next::At(store::next(&mut tx, self.parts.kinds.names()).await?)
                 } else {
                     Next::Soon
                 });

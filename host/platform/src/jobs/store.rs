@@ -156,26 +156,21 @@ pub(super) struct Wanted {
     pub(super) now: Timestamp,
     /// Or later than any job is put off.
     pub(super) latest: Timestamp,
-    /// None of these kinds.
-    pub(super) except: Vec<String>,
+    /// One of these kinds: those that this server knows and has room for.
+    pub(super) kinds: Vec<&'static str>,
     /// One of these apps only if no other waits.
     pub(super) after: Vec<Uuid>,
 }
 
 impl Wanted {
     fn push<'a>(&self, statement: Statement<'a>) -> Statement<'a> {
-        let mut statement = statement
+        statement
             .push("completed_at IS NULL AND node IS NULL AND (run_at <= ")
             .push_bind(self.now)
             .push(" OR run_at > ")
             .push_bind(self.latest)
-            .push(")");
-        if !self.except.is_empty() {
-            statement = statement
-                .push(" AND kind NOT IN ")
-                .push_list(self.except.iter().cloned());
-        }
-        statement
+            .push(") AND kind IN ")
+            .push_list(self.kinds.iter().copied())
             .push(" ORDER BY CASE WHEN app_id IN ")
             .push_list(self.after.iter().copied())
             .push(" THEN 1 ELSE 0 END, run_at LIMIT 1")
@@ -189,13 +184,13 @@ pub(super) async fn anything_waits(tx: &mut Tx, wanted: &Wanted) -> Result<bool>
     Ok(row.is_some())
 }
 
-/// When the next job is to run that no process has.
-pub(super) async fn next(tx: &mut Tx) -> Result<Option<Timestamp>> {
-    tx.sql(
-        "SELECT run_at FROM jobs WHERE completed_at IS NULL AND node IS NULL ORDER BY run_at LIMIT 1",
-    )
-    .fetch_value()
-    .await
+/// When the next job of these kinds is to run that no process has.
+pub(super) async fn next(tx: &mut Tx, kinds: Vec<&'static str>) -> Result<Option<Timestamp>> {
+    tx.sql("SELECT run_at FROM jobs WHERE completed_at IS NULL AND node IS NULL AND kind IN ")
+        .push_list(kinds)
+        .push(" ORDER BY run_at LIMIT 1")
+        .fetch_value()
+        .await
 }
 
 /// Claims the job that waits longest of those.

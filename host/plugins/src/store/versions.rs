@@ -158,13 +158,16 @@ const SELECT_VERSION: &str =
         uploaded_by, uploaded_at
      FROM plugin_versions";
 
-/// Finds a version.
+/// Finds a version. None has a zero character, and a database may refuse to look for one.
 pub async fn find_version(
     tx: &mut Tx,
     app_id: Uuid,
     name: &str,
     version: &str,
 ) -> Result<Option<Version>> {
+    if version.contains('\0') {
+        return Ok(None);
+    }
     let row: Option<VersionRow> = tx
         .sql(SELECT_VERSION)
         .push(" WHERE app_id = ")

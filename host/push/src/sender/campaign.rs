@@ -9,12 +9,14 @@ use nudge_campaigns::store as campaigns;
 use nudge_campaigns::variants::NotPrepared;
 use nudge_db::Result;
 use nudge_plugin_runtime::Refused;
-use nudge_records::deliveries::Status;
 use nudge_records::deliveries::in_hand::Claimed;
 use uuid::Uuid;
 
 use super::store::Standing;
 use crate::services::{Services, Shared};
+
+/// Why nothing is sent of a campaign that is archived or a draft, and why a letter of one that does not run waits.
+pub(super) const NOT_ACTIVE: &str = "campaign_not_active";
 
 /// A campaign as a delivery finds it.
 #[derive(Clone)]
@@ -84,22 +86,26 @@ pub(super) async fn at_version(
     Ok(Some(prepared.map(Arc::new)))
 }
 
-/// Why a campaign sends nothing now; none: it does. One that is complete sends what is left.
+/// Why a campaign sends nothing now; none: it does.
 fn why_halted(standing: &Standing, id: Uuid) -> Option<Halted> {
-    match standing.campaigns.get(&id) {
-        None => Some(Halted::Ended("campaign_deleted")),
-        Some(CampaignStatus::Active | CampaignStatus::Completed) => None,
-        Some(CampaignStatus::Paused) => Some(Halted::Paused),
-        Some(CampaignStatus::Draft | CampaignStatus::Archived) => {
-            Some(Halted::Ended("campaign_not_active"))
-        }
+    let status = standing.campaigns.get(&id);
+    status.map_or(Some(Halted::Ended("campaign_deleted")), |status| {
+        halted(*status)
+    })
+}
+
+/// Why a campaign of a status sends nothing; none: it does. One that is complete sends what is left.
+pub(super) fn halted(status: CampaignStatus) -> Option<Halted> {
+    match status {
+        CampaignStatus::Active | CampaignStatus::Completed => None,
+        CampaignStatus::Paused => Some(Halted::Paused),
+        CampaignStatus::Draft | CampaignStatus::Archived => Some(Halted::Ended(NOT_ACTIVE)),
     }
 }
 
-/// Why a message that a service did not take is not to be sent again now. What is made when it is asked for, a test
-/// among it, was accepted whatever its campaign does.
-pub(super) fn halted_again(standing: &Standing, delivery: &Claimed) -> Option<Halted> {
-    if delivery.status == Status::Queued.name() || delivery.test {
+/// Why a message that is made is not to be sent now. A test was accepted whatever its campaign does.
+pub(super) fn halted_since(standing: &Standing, delivery: &Claimed) -> Option<Halted> {
+    if delivery.test {
         return None;
     }
     why_halted(standing, delivery.campaign_id)

@@ -18,7 +18,7 @@ use nudge_records::{events, scheduled_work, subjects};
 use nudge_wasm::{Description, PastEvent};
 use uuid::Uuid;
 
-use super::campaign::{Campaign, Halted, campaign, halted_again};
+use super::campaign::{Campaign, Halted, campaign, halted_since};
 use super::devices::{Outgoing, given_up, outgoing};
 use super::store::{self, Standing};
 use crate::personalization::{Made, Recipient, make};
@@ -177,7 +177,12 @@ fn made_before(delivery: &Claimed, known: &Known, now: Timestamp) -> Result<Opti
     let Some(content) = &delivery.content else {
         return Ok(None);
     };
-    Ok(Some(match halted_again(&known.standing, delivery) {
+    let first = delivery.status == Status::Queued.name();
+    Ok(Some(match halted_since(&known.standing, delivery) {
+        Some(Halted::Paused) if first => Step::Park,
+        Some(Halted::Ended(reason)) if first => {
+            Step::End(Status::Cancelled, reason.to_owned(), None)
+        }
         Some(Halted::Paused) => Step::Later(now.plus(WHILE_PAUSED)),
         Some(Halted::Ended(reason)) => Step::Known(given_up(delivery, reason)),
         None => {

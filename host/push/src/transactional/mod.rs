@@ -200,7 +200,7 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
 
 /// The cap that a person has reached, if there is one: the campaign's own, or the app's unless the campaign ignores that.
 /// The person is locked, so that of two requests the second counts the first.
-async fn full_cap(
+pub(crate) async fn full_cap(
     tx: &mut Tx,
     app: &App,
     campaign: &Campaign,

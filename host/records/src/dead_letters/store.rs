@@ -223,10 +223,19 @@ impl Filter {
     }
 }
 
-/// Adds letters, each in place of one with its id; answers which are there now.
+/// What came of letters that were to be added.
+#[derive(Debug, Default)]
+pub struct Inserted {
+    /// Those that are there now.
+    pub kept: HashSet<Uuid>,
+    /// Those of them that were not there before.
+    pub new: HashSet<Uuid>,
+}
+
+/// Adds letters, each in place of one with its id.
 ///
 /// A letter of the validation stage is left out if an event of its id is there: that one was accepted.
-pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<Uuid>> {
+pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<Inserted> {
     // What a client sends twice at once may be here twice, and a statement takes each row once.
     let distinct: HashMap<Uuid, &Letter> =
         letters.iter().map(|letter| (letter.id, *letter)).collect();
@@ -235,38 +244,52 @@ pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<Uuid>> {
     distinct.retain(|letter| {
         letter.stage != Stage::Validation || !accepted.contains(&(letter.alias, letter.event_id))
     });
-    // One order for all processes, so that they do not deadlock.
+    // One order for all processes, so that they do not deadlock: all that are new, then all others.
     distinct.sort_unstable_by_key(|letter| letter.id);
-    let mut kept = HashSet::with_capacity(distinct.len());
+    let mut new = HashSet::with_capacity(distinct.len());
     for chunk in distinct.chunks(Rows::MOST) {
-        let inserted: Vec<Uuid> = tx
-            .with_rows(
-                "v(id, app_id, alias_number, event_id, event_name, stage, reason, violations, plugin_name,
-                   plugin_version, campaign_id, event, timestamp, received_at, session_number, opens_session,
-                   origin, client_timestamp, detail)",
-                rows(chunk),
-            )
-            .push(
-                " INSERT INTO dead_letters (id, app_id, alias_number, event_id, event_name, stage, reason, violations,
-                                            plugin_name, plugin_version, campaign_id, event, timestamp, received_at,
-                                            session_number, opens_session, origin, client_timestamp, detail,
-                                            attempts, state)
-                  SELECT v.id, v.app_id, v.alias_number, v.event_id, v.event_name, v.stage, v.reason, v.violations,
-                         v.plugin_name, v.plugin_version, v.campaign_id, v.event, v.timestamp, v.received_at,
-                         v.session_number, v.opens_session, v.origin, v.client_timestamp, v.detail, 0, 'open'
-                  FROM v WHERE true ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, violations = excluded.violations,
-                    plugin_name = excluded.plugin_name, plugin_version = excluded.plugin_version,
-                    event = excluded.event, timestamp = excluded.timestamp, received_at = excluded.received_at,
-                    session_number = excluded.session_number, opens_session = excluded.opens_session,
-                    origin = excluded.origin, client_timestamp = excluded.client_timestamp,
-                    detail = excluded.detail
-                  RETURNING id",
-            )
-            .fetch_values()
-            .await?;
-        kept.extend(inserted);
+        new.extend(write(tx, chunk, LEAVE).await?);
     }
-    Ok(kept)
+    let mut kept = new.clone();
+    distinct.retain(|letter| !new.contains(&letter.id));
+    for chunk in distinct.chunks(Rows::MOST) {
+        kept.extend(write(tx, chunk, REPLACE).await?);
+    }
+    Ok(Inserted { kept, new })
+}
+
+/// A letter whose id is there stays as it is.
+const LEAVE: &str = " ON CONFLICT (id) DO NOTHING RETURNING id";
+/// A letter whose id is there is replaced.
+const REPLACE: &str =
+    " ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, violations = excluded.violations,
+        plugin_name = excluded.plugin_name, plugin_version = excluded.plugin_version,
+        event = excluded.event, timestamp = excluded.timestamp, received_at = excluded.received_at,
+        session_number = excluded.session_number, opens_session = excluded.opens_session,
+        origin = excluded.origin, client_timestamp = excluded.client_timestamp,
+        detail = excluded.detail RETURNING id";
+
+/// Adds letters; answers which were added, or replaced if that is what is done about those that are there.
+async fn write(tx: &mut Tx, letters: &[&Letter], if_there: &'static str) -> Result<Vec<Uuid>> {
+    tx.with_rows(
+        "v(id, app_id, alias_number, event_id, event_name, stage, reason, violations, plugin_name,
+           plugin_version, campaign_id, event, timestamp, received_at, session_number, opens_session,
+           origin, client_timestamp, detail)",
+        rows(letters),
+    )
+    .push(
+        " INSERT INTO dead_letters (id, app_id, alias_number, event_id, event_name, stage, reason, violations,
+                                    plugin_name, plugin_version, campaign_id, event, timestamp, received_at,
+                                    session_number, opens_session, origin, client_timestamp, detail,
+                                    attempts, state)
+          SELECT v.id, v.app_id, v.alias_number, v.event_id, v.event_name, v.stage, v.reason, v.violations,
+                 v.plugin_name, v.plugin_version, v.campaign_id, v.event, v.timestamp, v.received_at,
+                 v.session_number, v.opens_session, v.origin, v.client_timestamp, v.detail, 0, 'open'
+          FROM v WHERE true",
+    )
+    .push(if_there)
+    .fetch_values()
+    .await
 }
 
 /// Aliases and ids of letters of the validation stage that events have.

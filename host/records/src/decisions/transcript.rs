@@ -144,9 +144,13 @@ impl Replay {
 }
 
 impl Facts for Replay {
-    fn subject_property(&mut self, subject: u32, key: &str) -> Option<Value> {
+    fn subject_property(
+        &mut self,
+        subject: u32,
+        key: &str,
+    ) -> Result<Option<Value>, FactsUnavailable> {
         let answer = self.heard.properties.get(&(subject, key.to_owned()));
-        self.known(answer).flatten()
+        Ok(self.known(answer).flatten())
     }
 
     fn subject_fact(
@@ -208,8 +212,8 @@ mod tests {
             events: HashMap::new(),
             new_questions: Arc::clone(&new_questions),
         };
-        assert_eq!(replay.subject_property(1, "plan"), Some(plan));
-        assert_eq!(replay.subject_property(1, "age"), None);
+        assert_eq!(replay.subject_property(1, "plan"), Ok(Some(plan)));
+        assert_eq!(replay.subject_property(1, "age"), Ok(None));
         assert_eq!(replay.count_events(1, "purchase", None, 10), Ok(4));
         assert_eq!(replay.state(0, 1), Some(b"s".to_vec()));
         assert_eq!(new_questions.load(Ordering::Relaxed), 0);

@@ -1,5 +1,6 @@
 //! Who was to get a campaign, and what became of it (contracts 7 and 20): an entry an instruction, one an attempt that no
-//! instruction caused, and one a push message. Newest first, by their ids, so that nobody moves while pages are turned.
+//! instruction caused, and one a push message. A button that its person has answered is no entry beside the attempts.
+//! Newest first, by their ids, so that nobody moves while pages are turned.
 
 pub mod http;
 
@@ -206,7 +207,10 @@ async fn instructions(
     )
     .push(hidden::SUBJECTS)
     .push(
-        " ORDER BY id DESC LIMIT $4) i
+        "        AND NOT (kind = 'feedback' AND EXISTS (SELECT 1 FROM survey_attempts alone
+                   WHERE alone.subject_id = instructions.subject_id AND alone.survey_id = $2
+                     AND alone.instruction_id IS NULL))
+               ORDER BY id DESC LIMIT $4) i
          LEFT JOIN survey_attempts a ON a.instruction_id = i.id
          ORDER BY i.id DESC",
     )

@@ -32,7 +32,6 @@ const MOST_ANSWER_BYTES: usize = 256 * 1024;
 /// A survey to be started.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::struct_field_names, reason = "the API's names")]
 pub struct StartRequest {
     /// One of the subject's anonymous ids.
     anonymous_id: String,
@@ -40,6 +39,9 @@ pub struct StartRequest {
     instruction_id: Option<Uuid>,
     /// The SDK's own id of the attempt: sent again, it finds the same attempt.
     client_attempt_id: Option<Uuid>,
+    /// The survey's version that the person sees, where no instruction other than a button's fixes one. The current
+    /// one unless said, or where it never ran.
+    survey_version: Option<i64>,
 }
 
 /// An attempt, and what is next.
@@ -56,7 +58,7 @@ pub struct AttemptView {
     completed_at: Option<String>,
     /// `{questionId}`, `{endScreenId}`, or null at the end of a survey without end screens.
     next: Value,
-    /// What to show, where no instruction has said so.
+    /// What to show, where no instruction fixes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     survey: Option<Arc<RawValue>>,
@@ -158,12 +160,13 @@ pub async fn start_attempt(
         survey_id,
         instruction_id: request.instruction_id,
         client_attempt_id: request.client_attempt_id,
+        survey_version: request.survey_version,
     };
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     let standing = subjects::current::lock(&mut tx, &subject.token).await?;
     let outcome = super::start(&mut tx, &subject.app, &standing, start, now).await?;
-    let survey = match request.instruction_id {
+    let survey = match request.instruction_id.and(outcome.attempt.instruction_id) {
         None => Some(shown(&mut tx, &outcome, &standing).await?),
         Some(_) => None,
     };

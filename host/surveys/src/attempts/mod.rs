@@ -23,7 +23,7 @@ use nudge_campaigns::store::{Hold, Stored};
 use nudge_campaigns::surveys::flow::way::Way;
 use nudge_campaigns::surveys::flow::{Answers, Flow, Walker};
 use nudge_campaigns::surveys::{Content, Mode};
-use nudge_campaigns::{lifecycle, store as campaigns, surveys};
+use nudge_campaigns::{campaign, lifecycle, store as campaigns, surveys};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::field_error::FieldError;
 use nudge_records::instructions;
@@ -153,6 +153,8 @@ pub struct Start {
     pub instruction_id: Option<Uuid>,
     /// The SDK's own id, so that a start that is repeated finds what it started.
     pub client_attempt_id: Option<Uuid>,
+    /// The survey's version that the person sees, where no instruction says which.
+    pub survey_version: Option<i64>,
 }
 
 /// What is next for whoever answers.
@@ -277,7 +279,7 @@ pub async fn start(
     if let Some(known) = find_started(tx, app.id, subject.subject_id, request).await? {
         return outcome(tx, known).await;
     }
-    if survey.content.status != nudge_campaigns::campaign::Status::Active {
+    if survey.content.status != campaign::Status::Active {
         return Err(Error::NotActive);
     }
     let mut version = survey.version;
@@ -299,6 +301,11 @@ pub async fn start(
             .ok_or(Error::NotFound)?;
     } else if !matches!(content.mode, Mode::OnDemand | Mode::LinkOnly) && !content.is_feedback() {
         return Err(Error::InstructionRequired);
+    } else if let Some(seen) = request.survey_version
+        && let Some(known) = campaigns::version::<Content>(tx, app.id, survey.id, seen).await?
+        && known.status == campaign::Status::Active
+    {
+        (version, content) = (seen, known);
     }
     let id = request
         .instruction_id
@@ -460,6 +467,7 @@ async fn find_or_open(
         survey_id,
         instruction_id: Some(instruction_id),
         client_attempt_id: None,
+        survey_version: None,
     };
     Ok(start(tx, app, subject, request, now).await?.attempt)
 }

@@ -142,10 +142,9 @@ impl HostBatch for State {
     ) -> Result<Option<types::Value>> {
         let (view, _) = self.enter::<View>()?;
         let subject = view.item(item)?.subject;
-        Ok(view
-            .facts
-            .subject_property(subject, &key)
-            .and_then(crate::Value::into_wit))
+        let property = view.facts.subject_property(subject, &key);
+        let property = property.map_err(|_| Stop::Unavailable)?;
+        Ok(property.and_then(crate::Value::into_wit))
     }
 
     fn subject_fact(&mut self, _: Batch, item: u32, name: String) -> Result<Option<types::Value>> {

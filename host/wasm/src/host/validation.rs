@@ -165,6 +165,10 @@ impl HostBatch for State {
             } = violation;
             view.item(item)?;
             meter.output(4 + code.len() + property.len() + expected.len() + actual.len())?;
+            if code.contains('\0') {
+                // A text column of the database takes none.
+                code = code.replace('\0', "\u{fffd}");
+            }
             cut(&mut code, CODE_CHARACTERS);
             // One more: where a plugin has cut, it may have said so.
             cut(&mut property, ACTUAL_CHARACTERS + 1);

@@ -112,8 +112,8 @@ pub(crate) fn batch(mode: &str) -> Batch {
 pub(crate) struct OneOrder;
 
 impl Facts for OneOrder {
-    fn subject_property(&mut self, _: u32, _: &str) -> Option<Value> {
-        None
+    fn subject_property(&mut self, _: u32, _: &str) -> Result<Option<Value>, FactsUnavailable> {
+        Ok(None)
     }
 
     fn subject_fact(&mut self, _: u32, _: &str) -> Result<Option<Value>, FactsUnavailable> {
@@ -154,8 +154,8 @@ impl Facts for OneOrder {
 pub(crate) struct NoFacts;
 
 impl Facts for NoFacts {
-    fn subject_property(&mut self, _: u32, _: &str) -> Option<Value> {
-        None
+    fn subject_property(&mut self, _: u32, _: &str) -> Result<Option<Value>, FactsUnavailable> {
+        Ok(None)
     }
 
     fn subject_fact(&mut self, _: u32, _: &str) -> Result<Option<Value>, FactsUnavailable> {

@@ -514,7 +514,7 @@ export class Nudge implements Client {
   }
 
   private offer(items: any[], aid: string): void {
-    if (aid == this.me?.aid) this.shows.offer(items, aid);
+    if (aid == this.aid()) this.shows.offer(items);
   }
 
   // Requests beside the queue.

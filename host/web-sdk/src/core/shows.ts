@@ -35,8 +35,8 @@ const isSafe = (url: URL) => !/^(javascript|data|vbscript|blob|file):$/.test(url
 /** Shows instructions in this tab. */
 export class Shows {
   private renderer?: Promise<Renderer>;
-  /** Instructions that this tab was offered, by id. */
-  private readonly offered = new Map<string, string>();
+  /** Instructions that this tab was offered, by id: the newest version of each. */
+  private readonly offered = new Map<string, number>();
   private readonly ended = new Set<string>();
   private answers: Promise<unknown> = Promise.resolve();
   private host: Host;
@@ -55,12 +55,13 @@ export class Shows {
     }
   }
 
-  /** Offers instructions that are for this tab. */
-  offer(items: Instruction[], aid: string): void {
+  /** Offers instructions that are for this tab, and for who is here. */
+  offer(items: Instruction[]): void {
     for (const instruction of items) {
-      const id = instruction.instructionId;
-      if (this.offered.has(id)) continue;
-      this.offered.set(id, aid);
+      const { instructionId: id, campaignVersion: version } = instruction;
+      // A feedback button is offered anew with each version of its survey.
+      if (this.offered.get(id)! >= version) continue;
+      this.offered.set(id, version);
       if (!this.host.onOffer(instruction)) continue;
       this.page.emit("instruction", instruction);
       if (this.page.autoShow) void this.present(instruction, {});
@@ -111,7 +112,7 @@ export class Shows {
 
   /** A renderer's host: that of one person, the first one it hears of. */
   private makeHost(): Host {
-    const { page, ended, offered } = this;
+    const { page, ended } = this;
     let mine: string | undefined;
     const aid = () => (mine ??= page.aid());
     const attempt = (id: string, rest: string) => `/v1/sdk/attempts/${encodeURIComponent(id)}/${rest}`;
@@ -126,7 +127,7 @@ export class Shows {
         page.maySee() &&
         !ended.has(instructionId) &&
         !(Date.parse(expiresAt) < page.now()) &&
-        (offered.get(instructionId) ?? aid()) == page.aid(),
+        aid() == page.aid(),
       acknowledge({ instructionId, kind }, status, actionId) {
         const isButton = kind == "feedback";
         if (!isButton && status != "received") {

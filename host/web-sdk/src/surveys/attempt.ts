@@ -112,21 +112,15 @@ export class Attempt {
   /** The attempt's id; the first call starts it. */
   #begin(): Promise<string> {
     if (this.#id) return Promise.resolve(this.#id);
-    const { campaignId, instructionId, kind, payload } = this.#instruction;
-    const surveyId = payload.survey?.id ?? campaignId;
-    const start = (from: { instructionId?: string }): Promise<{ attemptId: string }> =>
-      this.#host.start(surveyId, { ...from, clientAttemptId: this.#clientAttemptId });
-    const otherwise = (error: unknown): Promise<{ attemptId: string }> => {
-      if (asRefusal(error).code !== "instruction_required") throw error;
-      return start({ instructionId });
-    };
-    this.#starting ??= (
-      // A feedback button is answered as often as somebody likes: each time is an attempt of its own.
-      (kind === "feedback" ? start({}).catch(otherwise) : start({ instructionId })).then(({ attemptId }) => {
+    const { campaignId, campaignVersion: surveyVersion, instructionId, kind, payload } = this.#instruction;
+    // A feedback button is answered as often as somebody likes: each time is an attempt of its own, of what they see.
+    const from = kind === "feedback" ? { surveyVersion } : { instructionId };
+    this.#starting ??= this.#host
+      .start(payload.survey?.id ?? campaignId, { ...from, clientAttemptId: this.#clientAttemptId })
+      .then(({ attemptId }) => {
         this.#id = attemptId;
         return attemptId;
-      })
-    );
+      });
     return this.#starting;
   }
 

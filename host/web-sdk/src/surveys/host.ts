@@ -278,7 +278,7 @@ export interface Host {
   acknowledge(instruction: Instruction, status: AckStatus, actionId?: string): void;
 
   /** `POST /v1/sdk/surveys/:surveyId/attempts`. Rejects with a {@link Refusal}. */
-  start(surveyId: string, from: { instructionId?: string; clientAttemptId: string }): Promise<Attempt>;
+  start(surveyId: string, from: { instructionId?: string; surveyVersion?: number; clientAttemptId: string }): Promise<Attempt>;
   /** `POST /v1/sdk/attempts/:attemptId/answers`. Rejects with a {@link Refusal}. Calls are sent in their order. */
   answer(attemptId: string, answers: Answer[]): Promise<Next>;
   /** `POST /v1/sdk/attempts/:attemptId/complete`. Rejects with a {@link Refusal}. */

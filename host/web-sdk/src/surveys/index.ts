@@ -57,7 +57,7 @@ function sweep(job: { shown?: Shown; end(outcome: Outcome): void } | undefined):
 export const createRenderer: CreateRenderer = (host) => {
   /** What is shown or waits, by the instruction's id; feedback buttons apart from what they open. */
   const jobs = new Map<string, Job>();
-  const buttons = new Map<string, Pick<Job, "shown" | "end">>();
+  const buttons = new Map<string, Pick<Job, "instruction" | "shown" | "end">>();
   const waiting: Job[] = [];
   let current: Job | undefined;
   let quiet = 0;
@@ -80,11 +80,13 @@ export const createRenderer: CreateRenderer = (host) => {
 
   /** Shows something, unless it is not on offer any longer. */
   async function enter(job: Job): Promise<void> {
-    const { instruction } = job;
+    let { instruction } = job;
     await seen(frameOf(instruction, job.container));
     if (!isThere(job)) return;
+    const draft = instruction.payload.survey ? await host.draft(instruction.instructionId).catch(() => null) : null;
+    // As it was when it was begun: a button may open another version by now.
+    if (draft) instruction = draft.instruction;
     const { survey, message } = instruction.payload;
-    const draft = survey ? await host.draft(instruction.instructionId).catch(() => null) : null;
     // What was begun is gone on with: it was shown, and is on offer no longer.
     if (!draft && !job.again && !host.onOffer(instruction)) return job.end("withdrawn");
     const questions = survey?.flow?.questions ?? [];
@@ -95,7 +97,7 @@ export const createRenderer: CreateRenderer = (host) => {
       return job.end("discarded");
     }
     if (!isThere(job)) return;
-    job.shown = show({ ...job, host, draft, done: job.end });
+    job.shown = show({ ...job, instruction, host, draft, done: job.end });
     acknowledge(host, instruction, "displayed");
     host.tell("displayed", { instruction });
   }
@@ -140,12 +142,14 @@ export const createRenderer: CreateRenderer = (host) => {
     });
   }
 
-  /** Shows a feedback button, as long as its survey is on offer. */
+  /** Shows a feedback button, as long as its survey is on offer. One that is there opens what it was offered with last. */
   function offer(instruction: Instruction): Promise<Outcome> {
     const key = instruction.instructionId;
     const { survey } = instruction.payload;
     sweep(buttons.get(key));
-    if (buttons.has(key) || !survey) return Promise.resolve("withdrawn");
+    const known = buttons.get(key);
+    if (known) known.instruction = instruction;
+    if (known || !survey) return Promise.resolve("withdrawn");
     return new Promise((resolve) => {
       const press = async (): Promise<void> => {
         sweep(jobs.get(key));
@@ -153,20 +157,23 @@ export const createRenderer: CreateRenderer = (host) => {
         // A second press closes what the first one opened.
         if (open) return open.end("withdrawn");
         button.opened(true);
+        const { instruction } = it;
         const outcome = await queue(instruction, { asked: true });
         button.opened(false);
-        const last = outcome === "completed" && survey.settings?.once;
-        if (last || !host.onOffer(instruction)) buttons.get(key)?.end(outcome);
+        const last = outcome === "completed" && instruction.payload.survey?.settings?.once;
+        if (last || !host.onOffer(it.instruction)) buttons.get(key)?.end(outcome);
       };
       const button = showFeedback(host.locale, survey, () => void press());
-      buttons.set(key, {
+      const it = {
+        instruction,
         shown: button,
-        end: (outcome) => {
+        end: (outcome: Outcome): void => {
           buttons.delete(key);
           button.remove();
           resolve(outcome);
         },
-      });
+      };
+      buttons.set(key, it);
     });
   }
 

@@ -1,7 +1,7 @@
 //! A trigger plugin that keeps as much of a subject as events tell it to, and fires.
 //!
-//! Its configuration is `{"event": name, "plan"?: text}`: it listens for events of the name, and with a plan fires
-//! only for subjects whose saved property `plan` is this one. An event's `state` is how many bytes it stores,
+//! Its configuration is `{"event": name, "plan"?: text, "unnamed"?: true}`: it listens for events of the name, and with a plan fires
+//! only for subjects whose saved property `plan` is this one. With `unnamed` it doesn't say beforehand that it asks for that. An event's `state` is how many bytes it stores,
 //! `timers` how many timers it sets, for a day later.
 
 use std::time::Duration;
@@ -25,8 +25,8 @@ impl Trigger for Hoarder {
         };
         let reads = Reads::new().events([name]).properties(["state", "timers"]);
         Ok(match config.get("plan") {
-            Some(_) => reads.subject_properties(["plan"]),
-            None => reads,
+            Some(_) if config.get("unnamed").is_none() => reads.subject_properties(["plan"]),
+            _ => reads,
         })
     }
 

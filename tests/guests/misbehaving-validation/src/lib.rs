@@ -3,6 +3,8 @@
 
 mod bindings;
 
+use std::hint::black_box;
+
 use bindings::exports::nudge::plugin::validation_plugin::{
     Description, Guest, Problem, Reads, Refusal,
 };
@@ -56,6 +58,13 @@ fn run(mode: &str, batch: &Batch, item: u32) {
         "far_definition" => drop(batch.definition_cells(batch.definition_count())),
         "outside_definition" => drop(batch.definition_config(u32::MAX)),
         "nul" => batch.report(&[violation(item, "\0")]),
+        "nul_code" => batch.report(&[Violation {
+            code: "one\0two".to_owned(),
+            ..violation(item, "")
+        }]),
+        "loop" => loop {
+            black_box(item);
+        },
         _ => {}
     }
 }

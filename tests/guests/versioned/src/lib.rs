@@ -6,7 +6,7 @@
 //!
 //! Events with the property `bad` are special where the configuration says so: versions from `traps` on break down
 //! over them, those from `loops` on never end, those from `passes` on do not fire. With `logs` each event's property
-//! `note` is logged. Versions from `keeps` on leave their number as a state and in a timer. Versions from
+//! `note` is logged, with `draws` a random number. Versions from `keeps` on leave their number as a state and in a timer. Versions from
 //! 1.0.1900000 on break down over `bad` events, whatever the configuration.
 
 use std::hint::black_box;
@@ -70,6 +70,9 @@ impl Trigger for Versioned {
         };
         if config.get("logs").is_some() {
             log::info(event.text("note").unwrap_or("nothing"));
+        }
+        if config.get("draws").is_some() {
+            log::info(subject.random().to_string());
         }
         if says("keeps") {
             subject.set_state(&number())?;

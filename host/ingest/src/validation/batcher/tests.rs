@@ -20,13 +20,18 @@ const TRAPS: &str = "far_item";
 
 /// A definition whose plugin does what an event's `mode` says.
 fn enforced() -> Arc<Enforced> {
+    enforced_within(Duration::from_mins(1))
+}
+
+/// The same, of a plugin whose calls may take so long.
+fn enforced_within(validation_deadline: Duration) -> Arc<Enforced> {
     let folder = tempfile::tempdir().unwrap();
     let config = EngineConfig {
         cache_dir: folder.path().to_owned(),
         cache_key: [0; 32],
         compiler: Compiler::InProcess,
         limits: Limits {
-            validation_deadline: Duration::from_mins(1),
+            validation_deadline,
             describe_deadline: Duration::from_mins(1),
             ..Limits::default()
         },
@@ -167,6 +172,23 @@ async fn a_request_that_traps_hurts_no_other() {
         vec![(0, None)],
     ];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn a_plugin_that_is_too_slow_for_many_events_is_not_asked_for_ever() {
+    let enforced = enforced_within(Duration::from_millis(20));
+    for (slow, passing) in [(500, 500), (60, 250)] {
+        let mode = |place: usize| if place < slow { "loop" } else { "" };
+        let events: Vec<(usize, &str)> = (0..500).map(|place| (place, mode(place))).collect();
+        let started = Instant::now();
+        let found = validation::check(&context(APPS[0]), &declared(&enforced, &events));
+        assert!(started.elapsed() < Duration::from_secs(10));
+        let found = counts(found);
+        assert!(found.iter().all(|(_, violations)| violations.is_none()));
+        assert!((0..slow).all(|place| found.contains(&(place, None))));
+        // What is left when it was asked for long enough is asked about once more.
+        assert!(found.iter().all(|(place, _)| *place < passing), "{found:?}");
+    }
 }
 
 /// A request with so many events, and who waits for it.

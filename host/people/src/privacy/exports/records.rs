@@ -3,6 +3,7 @@
 mod events;
 mod messages;
 mod people;
+mod plugins;
 
 use nudge_db::{Result, Timestamp, Tx};
 use nudge_platform::clock;
@@ -39,6 +40,8 @@ pub(super) enum List {
     SurveyAttempts,
     SurveyAnswers,
     Segments,
+    PluginStates,
+    PluginTimers,
 }
 
 impl List {
@@ -52,6 +55,8 @@ impl List {
         ("rejectedEvents", Self::RejectedEvents),
         ("surveyAttempts", Self::SurveyAttempts),
         ("segments", Self::Segments),
+        ("pluginStates", Self::PluginStates),
+        ("pluginTimers", Self::PluginTimers),
     ];
 }
 
@@ -193,5 +198,7 @@ pub(super) async fn records(
         List::SurveyAttempts => messages::survey_attempts(tx, key, after).await,
         List::SurveyAnswers => messages::survey_answers(tx, key, after).await,
         List::Segments => people::segments(tx, key, after).await,
+        List::PluginStates => plugins::states(tx, key, after).await,
+        List::PluginTimers => plugins::timers(tx, key, after).await,
     }
 }

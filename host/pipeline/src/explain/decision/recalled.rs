@@ -50,10 +50,14 @@ pub(super) fn past((seq, stored): (i64, Stored)) -> (i64, PastEvent) {
 }
 
 impl Facts for Recalled {
-    fn subject_property(&mut self, subject: u32, key: &str) -> Option<Value> {
+    fn subject_property(
+        &mut self,
+        subject: u32,
+        key: &str,
+    ) -> Result<Option<Value>, FactsUnavailable> {
         let heard = self.heard.properties.get(&(self.places.1, key.to_owned()));
         match heard {
-            Some(answer) => answer.clone(),
+            Some(answer) => Ok(answer.clone()),
             None => self.now.subject_property(subject, key),
         }
     }

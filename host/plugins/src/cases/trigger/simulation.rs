@@ -1,6 +1,6 @@
 //! The events of a case, one batch after another, with the timers in between.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use nudge_db::Timestamp;
 use nudge_platform::clock;
 use nudge_platform::event_names::SESSION_BEGAN;
+use nudge_wasm::limits::TIMERS_PER_SUBJECT;
 use nudge_wasm::trigger::{Batch, Campaign, Facts, Item, Timer, TimerChange, TriggerOutcome};
 use nudge_wasm::{FactsUnavailable, Failed, Failure, PastEvent, Plugin, Reads, Value};
 use serde_json::{Map, Value as Json, json};
@@ -20,6 +21,9 @@ use super::{Event, Prepared};
 
 /// Most timers that may fall due in a case: more is a plugin that sets timers for ever.
 const DUE_TIMERS: usize = 1000;
+
+/// What lies between a timer and one that it sets, at the least: as on a server.
+const TURN: Duration = Duration::from_secs(1);
 
 /// How long time passes after the last event while timers are left: as far ahead as one can be set.
 const AFTERWARDS: Duration = Duration::from_hours(90 * 24);
@@ -264,6 +268,7 @@ impl<'c> Simulation<'c> {
                     ..
                 } => {
                     if let Some(event) = items.get(item as usize) {
+                        let at = Timestamp(at);
                         // A timer is of the event, also where it was set as the session began.
                         let name = match origins.get(item as usize) {
                             Some(Origin::Event(index)) => self.case.events.get(*index),
@@ -271,7 +276,7 @@ impl<'c> Simulation<'c> {
                         }
                         .map_or(&event.name, |event| &event.name);
                         let pending = Pending {
-                            at: Timestamp(at),
+                            at: earliest(event).map_or(at, |earliest| earliest.max(at)),
                             payload,
                             event: Item {
                                 name: Arc::clone(name),
@@ -289,7 +294,27 @@ impl<'c> Simulation<'c> {
                 }
             }
         }
+        if !self.plugin.has_unlimited_timers() {
+            let subjects: BTreeSet<u32> = items.iter().map(|item| item.subject).collect();
+            for subject in subjects {
+                self.remove_surplus(subject);
+            }
+        }
         self.run.note(outcome.call);
+    }
+
+    /// Removes the timers that a subject has too many of, those that are due last.
+    fn remove_surplus(&mut self, subject: u32) {
+        let own = self
+            .timers
+            .iter()
+            .filter(|((whose, _), _)| *whose == subject);
+        let mut own: Vec<(Timestamp, (u32, String))> =
+            own.map(|(key, timer)| (timer.at, key.clone())).collect();
+        own.sort_unstable();
+        for (_, key) in own.iter().skip(TIMERS_PER_SUBJECT) {
+            self.timers.remove(key);
+        }
     }
 
     fn name(&self, subject: u32) -> Json {
@@ -340,6 +365,12 @@ impl<'c> Simulation<'c> {
     }
 }
 
+/// When a timer that is set at an item may be due. One that a timer sets waits for its turn.
+fn earliest(item: &Item) -> Option<Timestamp> {
+    let timer = item.timer.as_ref();
+    timer.map(|_| Timestamp(item.received).plus(TURN))
+}
+
 /// Bytes of a plugin: as JSON where they are JSON, else `{"base64": …}`.
 fn shown(bytes: &[u8]) -> Json {
     serde_json::from_slice(bytes).unwrap_or_else(|_| json!({"base64": STANDARD.encode(bytes)}))
@@ -355,8 +386,12 @@ impl Answers {
 }
 
 impl Facts for Answers {
-    fn subject_property(&mut self, subject: u32, key: &str) -> Option<Value> {
-        self.of(subject)?.property(key)
+    fn subject_property(
+        &mut self,
+        subject: u32,
+        key: &str,
+    ) -> Result<Option<Value>, FactsUnavailable> {
+        Ok(self.of(subject).and_then(|subject| subject.property(key)))
     }
 
     fn subject_fact(

@@ -79,7 +79,8 @@ pub(super) async fn live(
         .collect())
 }
 
-/// Instructions that were shown, by when they were issued.
+/// Instructions that were shown, by when they were issued. A button that its person has answered is shown as often as it
+/// was answered, which is not counted here.
 pub(super) async fn shown(
     tx: &mut Tx,
     (app_id, survey_id): (Uuid, Uuid),
@@ -117,7 +118,43 @@ pub(super) async fn shown(
         .bind(range.to)
         .fetch_scalar()
         .await?;
-    Ok(shown - count)
+    Ok(shown - count - answered_buttons(tx, (app_id, survey_id), range).await?)
+}
+
+/// Buttons that were shown, and have attempts of their person, but for those of people who are being deleted.
+async fn answered_buttons(
+    tx: &mut Tx,
+    (app_id, survey_id): (Uuid, Uuid),
+    range: Range,
+) -> Result<i64> {
+    // A survey that comes with its instructions has no such attempt: one look spares it the count.
+    let alone: Option<Uuid> = tx
+        .sql(
+            "SELECT id FROM survey_attempts
+             WHERE app_id = $1 AND survey_id = $2 AND instruction_id IS NULL LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(survey_id)
+        .fetch_value()
+        .await?;
+    if alone.is_none() {
+        return Ok(0);
+    }
+    tx.sql(
+        "SELECT count(*) AS count FROM instructions i
+         WHERE i.app_id = $1 AND i.campaign_id = $2 AND i.status IN ('displayed', 'dismissed', 'clicked', 'completed')
+           AND i.created_at >= $3 AND i.created_at < $4 AND i.kind = 'feedback'
+           AND EXISTS (SELECT 1 FROM survey_attempts alone
+                       WHERE alone.subject_id = i.subject_id AND alone.survey_id = $2 AND alone.instruction_id IS NULL)
+           AND i.subject_id NOT IN ",
+    )
+    .push(hidden::SUBJECTS)
+    .bind(app_id)
+    .bind(survey_id)
+    .bind(range.from)
+    .bind(range.to)
+    .fetch_scalar()
+    .await
 }
 
 /// The newest answers in words to a question.

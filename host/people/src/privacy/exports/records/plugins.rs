@@ -1,0 +1,83 @@
+//! What exports copy of what plugins keep of a person: states and timers.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use nudge_campaigns::runs::PARKED;
+use nudge_db::{Result, Timestamp, Tx};
+use nudge_platform::clock;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{After, Key, PAGE, with_texts};
+
+#[derive(sqlx::FromRow)]
+struct StateRow {
+    campaign_id: Uuid,
+    state: Vec<u8>,
+    updated_at: Timestamp,
+}
+
+#[derive(sqlx::FromRow)]
+struct TimerRow {
+    id: Uuid,
+    campaign_id: Uuid,
+    key: String,
+    due_at: Timestamp,
+    payload: Vec<u8>,
+}
+
+/// A record with a plugin's bytes in base64 and, where they are JSON, as that.
+fn with_bytes(mut record: Value, (name, json_name): (&str, &str), bytes: &[u8]) -> String {
+    if let Some(members) = record.as_object_mut() {
+        members.insert(name.to_owned(), STANDARD.encode(bytes).into());
+    }
+    let text = std::str::from_utf8(bytes).ok();
+    let text = text.filter(|text| serde_json::from_str::<&RawValue>(text).is_ok());
+    let texts = text.map(|text| (json_name, text));
+    with_texts(&record, texts.as_slice())
+}
+
+/// States, by campaign.
+pub(super) async fn states(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
+    let rows: Vec<StateRow> = tx
+        .sql(
+            "SELECT campaign_id, state, updated_at FROM plugin_states
+             WHERE app_id = $1 AND subject_id = $2 AND campaign_id > $3 ORDER BY campaign_id LIMIT $4",
+        )
+        .bind(key.app_id)
+        .bind(key.subject_id)
+        .bind(after.id)
+        .bind(PAGE)
+        .fetch_all()
+        .await?;
+    after.id = rows.last().map_or(after.id, |row| row.campaign_id);
+    let record = |row: StateRow| {
+        let rest =
+            json!({"campaignId": row.campaign_id, "updatedAt": clock::to_text(row.updated_at)});
+        with_bytes(rest, ("state", "stateJson"), &row.state)
+    };
+    Ok(rows.into_iter().map(record).collect())
+}
+
+/// Timers. One that is put off has no time.
+pub(super) async fn timers(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
+    let rows: Vec<TimerRow> = tx
+        .sql(
+            "SELECT id, campaign_id, key, due_at, payload FROM timers
+             WHERE app_id = $1 AND subject_id = $2 AND id > $3 ORDER BY id LIMIT $4",
+        )
+        .bind(key.app_id)
+        .bind(key.subject_id)
+        .bind(after.id)
+        .bind(PAGE)
+        .fetch_all()
+        .await?;
+    after.id = rows.last().map_or(after.id, |row| row.id);
+    let record = |row: TimerRow| {
+        let due_at = (row.due_at != PARKED).then(|| clock::to_text(row.due_at));
+        let rest = json!({"campaignId": row.campaign_id, "key": row.key, "dueAt": due_at});
+        with_bytes(rest, ("payload", "payloadJson"), &row.payload)
+    };
+    Ok(rows.into_iter().map(record).collect())
+}
