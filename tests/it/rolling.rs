@@ -46,6 +46,8 @@ fn haproxy(port: u16, servers: &[String; 2], _probes: u16) -> String {
         "    timeout connect 2s".to_owned(),
         "    timeout client 60s".to_owned(),
         "    timeout server 60s".to_owned(),
+        // A check that takes long on a busy machine is no failure.
+        "    timeout check 5s".to_owned(),
         "    retries 3".to_owned(),
         "    option redispatch 1".to_owned(),
         "    retry-on conn-failure empty-response".to_owned(),

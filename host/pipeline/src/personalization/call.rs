@@ -92,7 +92,10 @@ impl RecipientBatch {
             }
             Err(failed) if entries.len() == 1 || self.has_failed_enough() => {
                 self.note(entries, CallOutcome::settled(&failed), &failed.call);
-                tracing::warn!(plugin.name = self.term.name, error = %failed, "personalization failed");
+                // Of a thousand recipients the log has a few.
+                if self.failures < MOST_FAILURES {
+                    tracing::warn!(plugin.name = self.term.name, error = %failed, "personalization failed");
+                }
                 self.failures += 1;
                 all(Answer::Failed {
                     code: failed.failure.code(),
