@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use nudge_apps::auth::{Admin, Viewer};
-use nudge_campaigns::runs::PARKED;
+use nudge_campaigns::runs;
 use nudge_http::{ApiError, Data, Params, ResourceName};
 use nudge_platform::{audit, clock};
 use nudge_plugin_runtime::store::plugin_state;
@@ -102,7 +102,7 @@ pub async fn get_plugin_state(
         let campaign = campaigns.entry(row.campaign_id).or_default();
         campaign.timers.push(TimerView {
             key: row.key,
-            due_at: (row.due_at != PARKED).then(|| clock::to_text(row.due_at)),
+            due_at: runs::due(row.due_at).map(clock::to_text),
             bytes: row.payload.len(),
             payload_json: plugin_state::as_json(&row.payload),
         });

@@ -66,3 +66,8 @@ pub async fn stop(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Result
 
 /// When an occasion of a campaign that does not run is due: when it runs again.
 pub const PARKED: Timestamp = Timestamp(i64::MAX);
+
+/// When something is due; none: it is put off until its campaign runs again.
+pub fn due(at: Timestamp) -> Option<Timestamp> {
+    (at != PARKED).then_some(at)
+}

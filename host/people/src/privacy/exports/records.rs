@@ -5,7 +5,7 @@ mod messages;
 mod people;
 mod plugins;
 
-use nudge_db::{Result, Timestamp, Tx};
+use nudge_db::{Record, Result, Timestamp, Tx};
 use nudge_platform::clock;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -101,6 +101,27 @@ fn with_texts(record: &Value, members: &[(&str, &str)]) -> String {
     }
     text.push('}');
     text
+}
+
+/// A page of rows that have ids, by a statement that takes the app, the person, the id before the page, and how many rows;
+/// `after` moves to the last of them.
+async fn page<T: Record>(
+    tx: &mut Tx,
+    key: Key,
+    after: &mut After,
+    sql: &'static str,
+    id: impl Fn(&T) -> Uuid,
+) -> Result<Vec<T>> {
+    let rows: Vec<T> = tx
+        .sql(sql)
+        .bind(key.app_id)
+        .bind(key.subject_id)
+        .bind(after.id)
+        .bind(PAGE)
+        .fetch_all()
+        .await?;
+    after.id = rows.last().map_or(after.id, id);
+    Ok(rows)
 }
 
 /// Records as texts.

@@ -6,7 +6,7 @@ use nudge_records::deliveries::store::DeliveryRow;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{After, Key, PAGE, parsed, texts};
+use super::{After, Key, PAGE, page, parsed, texts};
 
 #[derive(sqlx::FromRow)]
 struct InstructionRow {
@@ -111,19 +111,10 @@ pub(super) async fn survey_attempts(
     key: Key,
     after: &mut After,
 ) -> Result<Vec<String>> {
-    let rows: Vec<AttemptRow> = tx
-        .sql(
-            "SELECT id, survey_id, survey_version, instruction_id, client_attempt_id, state, started_at, active_at,
+    let sql = "SELECT id, survey_id, survey_version, instruction_id, client_attempt_id, state, started_at, active_at,
                     completed_at
-             FROM survey_attempts WHERE app_id = $1 AND subject_id = $2 AND id > $3 ORDER BY id LIMIT $4",
-        )
-        .bind(key.app_id)
-        .bind(key.subject_id)
-        .bind(after.id)
-        .bind(PAGE)
-        .fetch_all()
-        .await?;
-    after.id = rows.last().map_or(after.id, |row| row.id);
+             FROM survey_attempts WHERE app_id = $1 AND subject_id = $2 AND id > $3 ORDER BY id LIMIT $4";
+    let rows = page(tx, key, after, sql, |row: &AttemptRow| row.id).await?;
     let record = |row: AttemptRow| {
         json!({
             "attemptId": row.id, "campaignId": row.survey_id, "surveyVersion": row.survey_version,

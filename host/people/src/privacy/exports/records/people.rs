@@ -5,7 +5,7 @@ use nudge_platform::clock;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{After, Key, PAGE, texts, with_texts};
+use super::{After, Key, PAGE, page, texts, with_texts};
 
 #[derive(sqlx::FromRow)]
 struct PropertyRow {
@@ -101,18 +101,9 @@ pub(super) async fn client_sessions(
     key: Key,
     after: &mut After,
 ) -> Result<Vec<String>> {
-    let rows: Vec<ClientRow> = tx
-        .sql(
-            "SELECT client_id, started_at, ended_at FROM client_sessions
-             WHERE app_id = $1 AND subject_id = $2 AND client_id > $3 ORDER BY client_id LIMIT $4",
-        )
-        .bind(key.app_id)
-        .bind(key.subject_id)
-        .bind(after.id)
-        .bind(PAGE)
-        .fetch_all()
-        .await?;
-    after.id = rows.last().map_or(after.id, |row| row.client_id);
+    let sql = "SELECT client_id, started_at, ended_at FROM client_sessions
+             WHERE app_id = $1 AND subject_id = $2 AND client_id > $3 ORDER BY client_id LIMIT $4";
+    let rows = page(tx, key, after, sql, |row: &ClientRow| row.client_id).await?;
     let record = |row: ClientRow| {
         json!({
             "clientId": row.client_id, "startedAt": clock::to_text(row.started_at),
@@ -129,18 +120,9 @@ pub(super) async fn segments(tx: &mut Tx, key: Key, after: &mut After) -> Result
         id: Uuid,
         name: String,
     }
-    let rows: Vec<SegmentRow> = tx
-        .sql(
-            "SELECT s.id, s.name FROM segment_members m JOIN segments s ON s.id = m.segment_id
-             WHERE m.app_id = $1 AND m.subject_id = $2 AND s.id > $3 ORDER BY s.id LIMIT $4",
-        )
-        .bind(key.app_id)
-        .bind(key.subject_id)
-        .bind(after.id)
-        .bind(PAGE)
-        .fetch_all()
-        .await?;
-    after.id = rows.last().map_or(after.id, |row| row.id);
+    let sql = "SELECT s.id, s.name FROM segment_members m JOIN segments s ON s.id = m.segment_id
+             WHERE m.app_id = $1 AND m.subject_id = $2 AND s.id > $3 ORDER BY s.id LIMIT $4";
+    let rows = page(tx, key, after, sql, |row: &SegmentRow| row.id).await?;
     Ok(texts(
         rows,
         |row| json!({"segmentId": row.id, "name": row.name}),

@@ -2,14 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use nudge_campaigns::runs::PARKED;
+use nudge_campaigns::runs;
 use nudge_db::{Result, Timestamp, Tx};
 use nudge_platform::clock;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{After, Key, PAGE, with_texts};
+use super::{After, Key, page, with_texts};
 
 #[derive(sqlx::FromRow)]
 struct StateRow {
@@ -40,18 +40,9 @@ fn with_bytes(mut record: Value, (name, json_name): (&str, &str), bytes: &[u8]) 
 
 /// States, by campaign.
 pub(super) async fn states(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
-    let rows: Vec<StateRow> = tx
-        .sql(
-            "SELECT campaign_id, state, updated_at FROM plugin_states
-             WHERE app_id = $1 AND subject_id = $2 AND campaign_id > $3 ORDER BY campaign_id LIMIT $4",
-        )
-        .bind(key.app_id)
-        .bind(key.subject_id)
-        .bind(after.id)
-        .bind(PAGE)
-        .fetch_all()
-        .await?;
-    after.id = rows.last().map_or(after.id, |row| row.campaign_id);
+    let sql = "SELECT campaign_id, state, updated_at FROM plugin_states
+             WHERE app_id = $1 AND subject_id = $2 AND campaign_id > $3 ORDER BY campaign_id LIMIT $4";
+    let rows = page(tx, key, after, sql, |row: &StateRow| row.campaign_id).await?;
     let record = |row: StateRow| {
         let rest =
             json!({"campaignId": row.campaign_id, "updatedAt": clock::to_text(row.updated_at)});
@@ -62,20 +53,11 @@ pub(super) async fn states(tx: &mut Tx, key: Key, after: &mut After) -> Result<V
 
 /// Timers. One that is put off has no time.
 pub(super) async fn timers(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
-    let rows: Vec<TimerRow> = tx
-        .sql(
-            "SELECT id, campaign_id, key, due_at, payload FROM timers
-             WHERE app_id = $1 AND subject_id = $2 AND id > $3 ORDER BY id LIMIT $4",
-        )
-        .bind(key.app_id)
-        .bind(key.subject_id)
-        .bind(after.id)
-        .bind(PAGE)
-        .fetch_all()
-        .await?;
-    after.id = rows.last().map_or(after.id, |row| row.id);
+    let sql = "SELECT id, campaign_id, key, due_at, payload FROM timers
+             WHERE app_id = $1 AND subject_id = $2 AND id > $3 ORDER BY id LIMIT $4";
+    let rows = page(tx, key, after, sql, |row: &TimerRow| row.id).await?;
     let record = |row: TimerRow| {
-        let due_at = (row.due_at != PARKED).then(|| clock::to_text(row.due_at));
+        let due_at = runs::due(row.due_at).map(clock::to_text);
         let rest = json!({"campaignId": row.campaign_id, "key": row.key, "dueAt": due_at});
         with_bytes(rest, ("payload", "payloadJson"), &row.payload)
     };
