@@ -1,9 +1,9 @@
 //! The data directory of a server: its owner's alone, and one server's at a time.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use nudge_platform::config::Config;
@@ -12,15 +12,17 @@ use crate::private;
 
 /// The file that the server locks. While it is locked, it has the URL under which clients reach the server.
 const LOCK: &str = "lock";
+/// What the file is called after the embedded database that is locked with it: servers with data directories of their own may
+/// be given one database.
+const OF_DATABASE: &str = ".lock";
 /// The longest URL that is read from it, in bytes.
 const MOST_URL: u64 = 4096;
 
-/// Makes the data directory, and locks it where the database is in it.
+/// Makes the data directory, and locks it with the database, where that is embedded.
 pub(crate) fn claim(config: &Config) -> anyhow::Result<Option<Lock>> {
-    let data_dir = &config.server.data_dir;
     make(config)?;
     let embedded_database = config.database_url().starts_with("sqlite:");
-    embedded_database.then(|| lock(data_dir)).transpose()
+    embedded_database.then(|| lock(config)).transpose()
 }
 
 /// Makes the data directory its owner's alone, with what earlier versions left in it for others to read.
@@ -55,15 +57,20 @@ pub(crate) fn make(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The lock on a data directory. It ends with the process, or earlier.
+/// The locks on a data directory and on an embedded database. They end with the process, or earlier.
 #[derive(Debug)]
-pub(crate) struct Lock(File);
+pub(crate) struct Lock {
+    data_dir: File,
+    database: Option<File>,
+}
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing the file would do, but for a child process that is just being made and has the file open until it begins.
-        if let Err(error) = self.0.unlock() {
-            tracing::warn!(%error, "the data directory can't be unlocked");
+        for file in self.database.iter().chain([&self.data_dir]) {
+            // Closing the file would do, but for a child process that is just being made and has the file open until it begins.
+            if let Err(error) = file.unlock() {
+                tracing::warn!(%error, "the data directory can't be unlocked");
+            }
         }
     }
 }
@@ -71,7 +78,7 @@ impl Drop for Lock {
 impl Lock {
     /// Tells other programs where the server is, once.
     pub(crate) fn tell(&mut self, public_url: &str) -> io::Result<()> {
-        self.0.write_all(public_url.as_bytes())
+        self.data_dir.write_all(public_url.as_bytes())
     }
 }
 
@@ -87,28 +94,59 @@ pub(crate) fn server_url(data_dir: &Path) -> Option<String> {
     (!url.is_empty()).then_some(url)
 }
 
-/// Makes sure that no other server uses the data directory.
-pub(crate) fn lock(data_dir: &Path) -> anyhow::Result<Lock> {
-    let path = data_dir.join(LOCK);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(&path)
-        .with_context(|| format!("can't write to the data directory {}", data_dir.display()))?;
+/// Makes sure that no other server uses the data directory, nor the embedded database.
+pub(crate) fn lock(config: &Config) -> anyhow::Result<Lock> {
+    let folder = &config.server.data_dir;
+    let path = folder.join(LOCK);
+    let opened = open(&path)
+        .with_context(|| format!("can't write to the data directory {}", folder.display()));
+    let Some(data_dir) = take(opened?, &path)? else {
+        bail!(
+            "another server uses the data directory {}; stop it, or give this one another with --data-dir",
+            folder.display()
+        );
+    };
+    data_dir
+        .set_len(0)
+        .with_context(|| path.display().to_string())?;
+    let database = nudge_db::sqlite_path(&config.database_url())
+        .map(lock_database)
+        .transpose()?
+        .flatten();
+    Ok(Lock { data_dir, database })
+}
+
+/// Makes sure that no other server uses an embedded database. None: its folder is not there, as opening it will say.
+fn lock_database(database: &Path) -> anyhow::Result<Option<File>> {
+    // However it is called: SQLite follows links, too.
+    let real = database.canonicalize().ok();
+    let mut name = real.as_deref().unwrap_or(database).as_os_str().to_owned();
+    name.push(OF_DATABASE);
+    let path = PathBuf::from(name);
+    let file = match open(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened.with_context(|| format!("can't write {}", path.display()))?,
+    };
+    match take(file, &path)? {
+        Some(file) => Ok(Some(file)),
+        None => bail!(
+            "another server uses the database {}; stop it, or give this one another with --database-url",
+            database.display()
+        ),
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true).mode(0o600);
+    options.open(path)
+}
+
+/// Locks a file. None: somebody else has it.
+fn take(file: File, path: &Path) -> anyhow::Result<Option<File>> {
     match file.try_lock() {
-        Ok(()) => {
-            file.set_len(0)
-                .with_context(|| path.display().to_string())?;
-            Ok(Lock(file))
-        }
-        Err(TryLockError::WouldBlock) => {
-            bail!(
-                "another server uses the data directory {}; stop it, or give this one another with --data-dir",
-                data_dir.display()
-            )
-        }
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error).with_context(|| path.display().to_string()),
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! - **Parts are put together here and nowhere else.** No handler and no store below knows [`services::Services`].
 //! - **A server that stops finishes the work in hand**: it takes no new request, answers those that it has, and ends its tasks after the last one.
-//! - **One process uses a data directory** ([`data_dir`]), by the lock in it. The directory and its files are their owner's alone.
+//! - **One process uses a data directory, and an embedded database** ([`data_dir`]), by locks. The directory and its files are their owner's alone.
 //! - **A job is registered once** ([`jobs`]); a job of a kind that nobody registered fails, and its note says which.
 //! - **What is too old is removed in bounded steps** ([`retention`]).
 

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 const OTHERS: u32 = 0o077;
 /// Of a folder: everybody may put files into it, and remove their own.
 const SHARED: u32 = 0o1000;
-/// What SQLite's files beside a database are called after it.
-const BESIDE_DATABASES: [&str; 3] = ["-wal", "-shm", "-journal"];
+/// What files beside a database are called after it: SQLite's, and the one that a server locks.
+const BESIDE_DATABASES: [&str; 4] = ["-wal", "-shm", "-journal", ".lock"];
 
 /// Makes a folder, or closes the one that is there.
 pub fn folder(path: &Path) -> io::Result<()> {

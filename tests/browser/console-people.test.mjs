@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { accessible, consoleOf, settled, signedIn, tab } from "./console.mjs";
-import { browser, holds, Server, until } from "./support.mjs";
+import { browser, holds, Server, sleep, until } from "./support.mjs";
 
 /** Sends events as the backend of a customer does. */
 async function send(server, userId, events) {
@@ -189,6 +189,36 @@ test("events, people and why", async (t) => {
     assert.deepEqual([query.get("subject"), query.get("campaign")], [subjectId, survey.id]);
     await page.reload();
     await page.getByText("It did not fire: a gate below was closed.").waitFor();
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("a copy comes over a slow line too, and who comes back to its page finds a link that is good", async (t) => {
+    const console = consoleOf(server);
+    const { page, complaints } = await tab(chromium);
+    await page.clock.install();
+    await signedIn(page, console, server, `/people/${await subjectOf(server, "carl")}?tab=privacy`);
+    // An answer takes longer than the turns are apart in which it is asked for.
+    const copies = "**/gdpr/exports/*";
+    await page.route(copies, async (route) => {
+      await sleep(1500);
+      await route.continue().catch(() => {});
+    });
+    await page.getByRole("button", { name: "Make a copy" }).click();
+    await page.getByRole("link", { name: "Download the copy" }).waitFor({ timeout: 30_000 });
+    await page.unroute(copies);
+
+    let asked = 0;
+    page.on("request", (request) => (asked += Number(request.url().includes("/gdpr/exports/"))));
+    const see = (hidden) =>
+      page.evaluate((hidden) => {
+        Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, hidden);
+    await see(true);
+    await page.clock.fastForward("11:00");
+    assert.equal(asked, 0, "nobody sees it");
+    await see(false);
+    await until("the link is asked for anew", () => asked > 0, 10);
     assert.deepEqual(complaints, []);
   });
 

@@ -320,6 +320,28 @@ test("a page that knows who is signed in is asked when a session begins", async 
   await holds(async () => assert.equal((await server.users()).length, 1));
 });
 
+test("a page's function for who is signed in may answer at once, and fail at once", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const token = (await Backend.of(server)).token("ada");
+  const started = await browser(t);
+  for (const [proof, name] of [[token, "knew_at_once"], [undefined, "knew_nothing"]]) {
+    const page = await (await started.newContext()).newPage();
+    await page.goto(shop.url);
+    await page.evaluate(({ options, token, name }) => {
+      const identity = () => {
+        if (!token) throw new Error("nobody can tell");
+        return token;
+      };
+      window.nudge = Nudge.init({ ...options, identity });
+      nudge.track(name, {});
+    }, { options, token: proof, name });
+    const found = await until(name, async () => {
+      for (const user of await server.users()) if ((await server.events(user.anonymousId)).some((event) => event.name == name)) return user;
+    }, 20);
+    assert.equal(found.externalId, proof && "ada");
+  }
+});
+
 test("what the server offers comes to one tab, once, at once where events call for it", async (t) => {
   const { server, gate, shop, options } = await setUp(t);
   const survey = await server.survey();
@@ -358,6 +380,79 @@ test("what the server offers comes to one tab, once, at once where events call f
   const polling = () => gate.of("GET /v1/sdk/instructions").filter(({ status }) => status === undefined).length;
   await until("a poll is open", () => polling() > 0);
   assert.equal(polling(), 1);
+});
+
+test("a tab that was closed is offered nothing, and nobody who looks there is polled for", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  await server.survey();
+  const context = await profile(t);
+  // Windows beside each other: that the one which was looked at last is closed says nothing to the other.
+  const page = await open(context, shop.url, options);
+  await page.evaluate(() => {
+    window.offered = [];
+    nudge.on("instruction", (instruction) => offered.push(instruction));
+    return nudge.flush();
+  });
+  const other = await open(context, shop.url, options);
+  await other.evaluate(() => nudge.flush());
+  await other.close();
+  await page.evaluate(() => void nudge.track("order_placed", {}));
+  await until("the instruction", () => page.evaluate(() => offered.length), 20);
+
+  // The tab that leads is not looked at, and the one that is goes away.
+  const polling = () => gate.of("GET /v1/sdk/instructions").filter(({ status }) => status === undefined).length;
+  const last = await open(context, shop.url, options);
+  await page.evaluate(() => {
+    Object.defineProperty(document, "visibilityState", { configurable: true, get: () => "hidden" });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await until("a poll for who looks", () => polling() > 0);
+  await last.close();
+  const before = gate.of("GET /v1/sdk/instructions").length;
+  await sleep(1500);
+  await page.evaluate(() => void nudge.track("order_placed", {}));
+  await sleep(1500);
+  assert.ok(gate.of("GET /v1/sdk/instructions").length <= before + 1);
+});
+
+test("what is offered while messaging is not consented to comes once it is", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  await server.survey({ mode: "on_demand", trigger: undefined, settings: { presentation: "feedback_button" } });
+  const page = await open(await profile(t), shop.url, { ...options, autoShow: true });
+  const button = page.locator("nudge-ui .fab");
+  await button.waitFor();
+  await page.evaluate(() => nudge.consent({ messaging: false }));
+  await button.waitFor({ state: "detached" });
+  await holds(async () => assert.equal((await consentOf(server)).messaging, false));
+  // Who comes back to the tab is offered what there is.
+  await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  await page.evaluate(() => nudge.flush());
+  assert.equal(await button.count(), 0);
+  // Not only with the poll after the next: the first one would be there before the consent.
+  await page.evaluate(() => nudge.consent({ messaging: true }));
+  await button.waitFor({ timeout: 20_000 });
+});
+
+test("a page that shows surveys itself is told of one that a reload interrupted", async (t) => {
+  const { server, shop, options } = await setUp(t);
+  const questions = ["one", "two"].map((id) => ({ id, type: "nps", title: `Question ${id}`, required: true }));
+  await server.survey({ flow: { questions, branches: [], endScreens: [], backNavigation: false } });
+  const page = await (await profile(t)).newPage();
+  const start = () =>
+    page.evaluate((options) => {
+      window.nudge = Nudge.init(options);
+      nudge.on("instruction", (instruction) => nudge.present(instruction));
+    }, options);
+  await page.goto(shop.url);
+  await start();
+  await page.evaluate(() => void nudge.track("order_placed", {}));
+  await page.locator("nudge-ui h2", { hasText: "Question one" }).waitFor();
+  await page.locator("nudge-ui input").nth(5).check({ force: true });
+  await page.locator("nudge-ui button.primary").click();
+  await page.locator("nudge-ui h2", { hasText: "Question two" }).waitFor();
+  await page.reload();
+  await start();
+  await page.locator("nudge-ui h2", { hasText: "Question two" }).waitFor({ timeout: 20_000 });
 });
 
 test("silence of half an hour ends a session, in all tabs together", async (t) => {

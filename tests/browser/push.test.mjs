@@ -134,6 +134,20 @@ test("a message is shown and clicked, and the page's own worker stays what it is
   const { transitions } = await server.api("GET", `/push/deliveries/${deliveryId}`);
   assert.deepEqual(transitions.map(({ status }) => status), ["queued", "sent", "delivered", "displayed", "opened", "clicked"]);
 
+  // An address that the app alone can follow: an open page hears of it, and of a program nobody does.
+  await page.evaluate(() => {
+    window.actions = [];
+    addEventListener("nudge:action", ({ detail }) => actions.push(detail.url));
+  });
+  for (const url of ["data:text/html,x", "shop://orders/7"]) {
+    await worker.evaluate(async ({ deliveryId, url }) => {
+      await registration.showNotification("In the app", { tag: url, data: { deliveryId, openAction: { action: "deep_link", url } } });
+      const [notification] = await registration.getNotifications({ tag: url });
+      self.dispatchEvent(new NotificationEvent("notificationclick", { notification, action: "" }));
+    }, { deliveryId, url });
+  }
+  await holds(async () => assert.deepEqual(await page.evaluate(() => actions), ["shop://orders/7"]));
+
   assert.equal(await page.evaluate(() => nudge.push.unsubscribe()), "unsubscribed");
   const after = await server.api("GET", `/users/${user.anonymousId}`);
   assert.ok(after.devices.every(({ push }) => push?.status != "active"), JSON.stringify(after.devices));
@@ -216,4 +230,32 @@ test("a reset ends what somebody subscribed to, in whichever tab and however ear
   await page.waitForFunction(() => nudge.push.state == "subscribed");
   await page.evaluate(() => nudge.reset());
   await holds(async () => assert.deepEqual(await reached(), []));
+});
+
+test("who subscribes after the app's key was replaced does so with the new one, and hears why where it can't be asked for", async (t) => {
+  const server = await Server.start(t);
+  const gate = await Gate.start(t, server);
+  const add = () => server.api("POST", "/push/credentials", { platform: "web", vapid: { generate: true } });
+  const first = await add();
+  const shop = await site(t, { sdk: "/sdk/nudge.js", files: { "/nudge/worker.js": "importScripts('/sdk/worker.js');" } });
+  const context = await profile(t);
+  await context.grantPermissions(["notifications"], { origin: new URL(shop.url).origin });
+  const page = await open(context, shop.url, { writeKey: server.access.writeKey, baseUrl: gate.base });
+  await page.evaluate(() => nudge.flush());
+  await page.evaluate(() => {
+    PushManager.prototype.subscribe = async ({ applicationServerKey }) => {
+      throw new Error(btoa(String.fromCharCode(...new Uint8Array(applicationServerKey))));
+    };
+  });
+  /** The message of the refusal: of the browser here, the key. */
+  const refused = () => page.evaluate(() => nudge.push.subscribe().catch(({ message }) => message));
+  const key = async () => Buffer.from(await refused(), "base64").toString("base64url");
+  assert.equal(await key(), first.identity.publicKey);
+
+  await server.api("DELETE", `/push/credentials/${first.id}`);
+  assert.match(await refused(), /no web credential/);
+  const second = await add();
+  assert.equal(await key(), second.identity.publicKey);
+  gate.refuse = () => "drop";
+  assert.match(await refused(), /can't be reached/);
 });

@@ -15,6 +15,8 @@ on_both_backends!(
     an_instruction_is_the_subjects_and_of_that_survey,
     a_triggered_survey_takes_an_instruction,
     a_survey_that_does_not_run_is_not_started,
+    a_survey_is_started_while_its_schedule_lasts,
+    a_survey_behind_a_link_waits_for_no_event,
     without_consent_nothing_is_started,
     attempts_survive_a_restart,
 );
@@ -382,6 +384,39 @@ async fn a_survey_that_does_not_run_is_not_started(app: &mut TestApp) {
         left == [(0,)]
     })
     .await;
+}
+
+async fn a_survey_is_started_while_its_schedule_lasts(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let schedule = json!({"startAt": app.time(100), "endAt": app.time(200)});
+    let mut surveys = Vec::new();
+    for mode in ["link_only", "on_demand"] {
+        let body = json!({"mode": mode, "trigger": null, "schedule": schedule});
+        surveys.push(app.survey_with(&body).await);
+    }
+    for (seconds, starts) in [(0, false), (101, true), (100, false)] {
+        app.advance(seconds);
+        for survey in &surveys {
+            let started = try_start(app, &ada, *survey, json!({})).await;
+            if starts {
+                started.data(201);
+            } else {
+                started.refused(409, "survey_not_active");
+            }
+        }
+    }
+}
+
+async fn a_survey_behind_a_link_waits_for_no_event(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let survey = app.survey_with(&json!({"mode": "link_only"})).await;
+    assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 0);
+    try_start(app, &ada, survey, json!({})).await.data(201);
+    let path = app.path(&format!("/surveys/{survey}"));
+    let waits = json!({"mode": "triggered"});
+    let changed = app.patch(&path, &app.editor(), &waits).await.ok();
+    assert_eq!(changed["trigger"]["eventName"], "purchase", "it is kept");
+    assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 1);
 }
 
 async fn without_consent_nothing_is_started(app: &mut TestApp) {

@@ -411,6 +411,11 @@ async fn what_cannot_be_compared_is_refused(app: &mut TestApp) {
     .await
     .refused(422, "validation_failed");
 
+    upload(app, test_guests::STRICT.to_vec()).await.data(201);
+    let answer = ask(app, "strict", "0.1.0", &json!({"since": since})).await;
+    let refused = answer.refused(422, "validation_failed");
+    assert_eq!(answer.pointers(), [""], "no campaign would help: {refused}");
+
     // A configuration that the version refuses.
     upload(app, test_guests::MISBEHAVING.to_vec())
         .await

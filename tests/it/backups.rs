@@ -370,6 +370,64 @@ fn what_is_wrong_with_a_later_state_is_told() {
     );
 }
 
+#[test]
+fn a_restored_database_may_be_named_without_a_folder() {
+    let place = Place::new();
+    let (data, file) = (place.path("data"), place.path("backup"));
+    make(&data);
+    place.back_up(&data, &file);
+    let restore = |url: &str| {
+        let mut program = child::program(site!());
+        program.envs(VARIABLES).current_dir(place.folder.path());
+        program.args(["restore", &file, "--passphrase-file", &place.passphrase]);
+        program.args(["--data-dir", "new", "--database-url", url]);
+        program.output().unwrap()
+    };
+    let nowhere = complaint(&restore("sqlite:none/own.db"));
+    assert!(nowhere.contains("none/own.db.restore"), "{nowhere}");
+    let output = restore("sqlite:own.db");
+    assert!(output.status.success(), "{output:?}");
+    assert!(place.folder.path().join("own.db").exists());
+}
+
+#[test]
+fn deletions_are_repeated_in_a_database_that_is_there() {
+    let place = Place::new();
+    let (data, later) = (place.path("data"), place.path("later"));
+    make(&later);
+    std::fs::create_dir(&data).unwrap();
+    let later = format!("sqlite:{later}/nudge.db");
+    let told = |from: &str| {
+        let arguments = ["repeat-deletions", "--from", from, "--data-dir", &data];
+        complaint(&nudge(&arguments))
+    };
+    assert!(told(&later).contains("there is no database at"));
+    assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0);
+
+    std::fs::write(Path::new(&data).join("nudge.db"), "").unwrap();
+    assert!(told(&later).contains("the database is empty"));
+}
+
+#[test]
+fn no_password_of_a_later_state_is_told() {
+    let place = Place::new();
+    let data = place.path("data");
+    make(&data);
+    // Nobody listens on port 1.
+    let later = "postgres://nudge:secret@127.0.0.1:1/nudge";
+    let told = complaint(&nudge(&[
+        "repeat-deletions",
+        "--from",
+        later,
+        "--data-dir",
+        &data,
+    ]));
+    assert!(
+        told.contains("can't open") && !told.contains("secret"),
+        "{told}"
+    );
+}
+
 /// A pipeline of a shell, that has to succeed.
 fn shell(script: &str, variables: &[(&str, &str)]) -> String {
     let output = Command::new("bash")

@@ -24,6 +24,7 @@ on_both_backends!(
     the_apps_pause_is_between_presentations,
     what_the_apps_pause_keeps_back_waits_for_its_turn,
     the_most_important_takes_what_the_cap_leaves,
+    what_waits_for_its_turn_comes_in_the_order_of_importance,
     caps_are_united_with_the_people,
     what_was_suppressed_is_offered_to_nobody,
     no_plugin_fires_past_caps_and_consent,
@@ -307,6 +308,29 @@ async fn the_most_important_takes_what_the_cap_leaves(app: &mut TestApp) {
         instruction_ids(&data["instructions"]),
         "and by polling the same"
     );
+}
+
+async fn what_waits_for_its_turn_comes_in_the_order_of_importance(app: &mut TestApp) {
+    app.set(|settings| settings.frequency.min_seconds_between_presentations = 60)
+        .await;
+    let trigger = json!({"kind": "event", "eventName": "purchase"});
+    for priority in [3, 1, 9, 5, 7] {
+        app.survey_with(&json!({"trigger": trigger, "priority": priority}))
+            .await;
+    }
+    let ada = app.session("ada").await;
+    assert_eq!(buys(app, &ada).await, 1);
+    for there in 2..=5 {
+        app.advance(61);
+        app.until("the next one comes", async || {
+            instruction_ids(&app.offered(&ada).await).len() == there
+        })
+        .await;
+    }
+    let issued: Vec<(i64,)> = app
+        .rows("SELECT priority FROM instructions ORDER BY position")
+        .await;
+    assert_eq!(issued, [(9,), (7,), (5,), (3,), (1,)]);
 }
 
 async fn caps_are_united_with_the_people(app: &mut TestApp) {

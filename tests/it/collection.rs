@@ -249,14 +249,16 @@ async fn a_public_key_speaks_for_nobody(app: &mut TestApp) {
         );
     }
     assert_eq!(person(app, "ada").await.1, json!({"plan": "pro"}));
-    let many: Vec<Value> = (0..51)
-        .map(|number| json!({"type": "track", "event": "x", "anonymousId": number}))
-        .collect();
-    let refused = publicly(app, "batch", &json!({"batch": many})).await;
-    assert_eq!(
-        errors(&refused),
-        [("/batch".to_owned(), "too_many_people".to_owned())]
-    );
+    // A user id, which is ignored, makes no one person of them.
+    for user_id in [Value::Null, json!("eve")] {
+        let one = |number| json!({"type": "track", "event": "x", "anonymousId": number, "userId": user_id});
+        let many: Vec<Value> = (0..51).map(one).collect();
+        let refused = publicly(app, "batch", &json!({"batch": many})).await;
+        assert_eq!(
+            errors(&refused),
+            [("/batch".to_owned(), "too_many_people".to_owned())]
+        );
+    }
 
     app.set(|settings| settings.ingest.allow_unverified_server_events = true)
         .await;

@@ -15,6 +15,7 @@ on_both_backends!(
     a_replay_works_once_the_definition_is_changed,
     a_replay_ignores_the_past_window,
     a_replayed_event_is_what_it_would_have_been,
+    a_replayed_number_keeps_its_digits,
     replaying_what_was_accepted_meanwhile_stores_nothing_twice,
     an_acknowledged_letter_is_gone,
     a_letter_is_replayed_or_acknowledged_not_both,
@@ -49,6 +50,34 @@ fn letter(app: &TestApp, id: &str) -> String {
 async fn replay(app: &TestApp, id: &str, body: &Value) -> Value {
     let path = format!("{}/replay", letter(app, id));
     app.post(&path, &app.editor(), body).await.ok()
+}
+
+/// A number of more than 64 bits keeps its digits, patched beside or not.
+async fn a_replayed_number_keeps_its_digits(app: &mut TestApp) {
+    const LONG: &str = "12345678901234567890123";
+    let definition = define(app).await;
+    let ada = app.session("ada").await;
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let properties = json!({"long": "LONG", "in": {"long": "LONG"}});
+        let event = app.event(&ada, "purchase", &properties);
+        let request = app
+            .request(reqwest::Method::POST, "/v1/sdk/ingest", &ada.credential())
+            .header("content-type", "application/json")
+            .body(ada.batch(&[event]).to_string().replace("\"LONG\"", LONG));
+        let data = tests::client::send(request).await.ok();
+        ids.push(text(&data["errors"][0], "deadLetterId"));
+    }
+    let patch = json!({"total": 1, "in": {"more": true}});
+    let patched = replay(app, &ids[0], &json!({"patch": patch})).await;
+    assert_eq!(patched["status"], "replayed");
+    let defined = app.path(&format!("/event-definitions/{}", text(&definition, "id")));
+    app.delete(&defined, &app.editor()).await.data(204);
+    let unpatched = replay(app, &ids[1], &json!({})).await;
+    assert_eq!(unpatched["status"], "replayed");
+    let timeline = app.path("/users/ada/events");
+    let shown = app.get(&timeline, &app.viewer()).await.text;
+    assert_eq!(shown.matches(LONG).count(), 4, "{shown}");
 }
 
 async fn the_summary_has_pages(app: &mut TestApp) {

@@ -8,15 +8,16 @@ use serde_json::{Value, json};
 use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
-use crate::deletion;
 use crate::guests::{
     activate, activate_at, deploy, hoard, name, save_property, set_slot, trigger, upload, version,
     versioned,
 };
+use crate::{deletion, segments};
 
 on_both_backends!(
     every_kind_of_decision_is_made_again_the_same,
     decisions_are_the_same_after_the_world_has_changed,
+    what_several_campaigns_hear_at_one_instant_is_made_again_the_same,
     properties_that_a_plugin_did_not_name_are_answered,
     decisions_are_found_by_campaign_event_and_subject,
     pages_are_the_whole_list,
@@ -179,6 +180,21 @@ async fn every_kind_of_decision_is_made_again_the_same(app: &mut TestApp) {
         .map(|decision| decision["plugin"]["name"].as_str().unwrap())
         .collect();
     assert!(plugins.contains(&"misbehaving") && plugins.contains(&"default-trigger"));
+}
+
+async fn what_several_campaigns_hear_at_one_instant_is_made_again_the_same(app: &mut TestApp) {
+    let pros = segments::segment(app, "pros", segments::plan("pro")).await;
+    let trigger =
+        json!({"kind": "segment", "segmentId": pros["id"], "on": "enter", "delaySeconds": 600});
+    for _ in 0..4 {
+        app.survey(&trigger).await;
+    }
+    let ada = app.session("ada").await;
+    segments::set(app, &ada, json!({"plan": "pro"})).await;
+    app.settle().await;
+    app.until("four wait", async || app.count("timers").await == 4)
+        .await;
+    assert!(all_are_the_same(app).await > 0);
 }
 
 async fn decisions_are_the_same_after_the_world_has_changed(app: &mut TestApp) {

@@ -315,3 +315,42 @@ async fn bodies_of_strangers_do_not_fill_memory() {
     assert!(grown < 160 * 1024 * 1024, "{} MiB", grown >> 20);
     child.kill();
 }
+
+/// Of what names many segments, a list of segments has the name alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_of_segments_does_not_hold_all_that_names_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = Child::start(site!(), folder.path());
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let path = format!("{}/v1/apps/{}", child.text("baseUrl"), child.text("appId"));
+    let send = async |method: Method, rest: &str, body: &Value| -> Value {
+        let request = http.request(method, format!("{path}{rest}"));
+        let request = request.bearer_auth(child.text("editorToken")).json(body);
+        let answer = request.send().await.unwrap().error_for_status().unwrap();
+        answer.json().await.unwrap()
+    };
+    let mut leaves = Vec::new();
+    for number in 0..45 {
+        let segment = json!({"name": format!("Segment {number}"), "audience": {}});
+        let made = send(Method::POST, "/segments", &segment).await;
+        leaves.push(json!({"kind": "segment", "segmentId": made["data"]["id"], "in": true}));
+    }
+    for number in 0..30 {
+        let survey = json!({"name": format!("Survey {number}"), "description": "x".repeat(200 * 1024),
+            "audience": {"include": {"any": leaves}}});
+        send(Method::POST, "/surveys", &survey).await;
+    }
+    let before = peak(child.id());
+    let listed = send(Method::GET, "/segments?limit=200", &json!({})).await;
+    let users = listed["data"]["items"][0]["usedBy"].as_array().unwrap();
+    assert_eq!(users.len(), 30);
+    assert!(
+        users
+            .iter()
+            .all(|user| user["name"].as_str().unwrap().starts_with("Survey "))
+    );
+    // The surveys have 6 MiB; once for each segment they would be 260.
+    let grown = peak(child.id()) - before;
+    assert!(grown < 64 * 1024 * 1024, "{} MiB", grown >> 20);
+    child.kill();
+}

@@ -4,12 +4,14 @@ use serde_json::{Value, json};
 use tests::session::text;
 use tests::{Answer, TestApp, on_both_backends};
 
+use crate::bulk_replays::ended;
 use crate::definitions::{accepted, create, total};
 use crate::enforcement::counts;
 
 on_both_backends!(
     a_dry_run_tries_one_event,
     a_dry_run_tries_what_arrived,
+    what_is_replayed_hides_nothing_that_arrived,
     a_definition_is_proposed_from_recent_events,
     bad_questions_about_definitions_are_refused,
     a_validator_of_its_own_decides_about_dry_runs_too,
@@ -92,6 +94,33 @@ async fn a_dry_run_tries_what_arrived(app: &mut TestApp) {
         .await
         .ok();
     assert_eq!(letters["items"][0]["attempts"], 0);
+}
+
+/// Replayed events arrived when their letters did, and come after the others nevertheless.
+async fn what_is_replayed_hides_nothing_that_arrived(app: &mut TestApp) {
+    let made = app
+        .define("purchase", &json!({"properties": total()}))
+        .await;
+    let ada = app.session("ada").await;
+    let broken: Vec<Value> = (0..40)
+        .map(|_| app.event(&ada, "purchase", &json!({})))
+        .collect();
+    app.ingest(&ada, &broken).await.ok();
+    app.advance(5 * 3600);
+    assert!(accepted(app, json!({"total": 1})).await);
+    let all = json!({"filter": {}, "patch": {"total": 2}});
+    let path = app.path("/dead-letters/replay");
+    let queued = app.post(&path, &app.editor(), &all).await.data(202);
+    let job = ended(app, &text(&queued, "jobId")).await;
+    assert_eq!(job["result"]["replayed"], 40);
+    for (hours, passed) in [(2, 1), (6, 41)] {
+        let found = dry_run(app, &made, &json!({"sinceHours": hours})).await;
+        let found = found.ok();
+        assert_eq!(
+            (&found["passed"], &found["complete"]),
+            (&json!(passed), &json!(true))
+        );
+    }
 }
 
 async fn a_definition_is_proposed_from_recent_events(app: &mut TestApp) {

@@ -187,4 +187,16 @@ async fn observed_violations_and_repetitions_are_counted_once(app: &mut TestApp)
         [1, 1],
         "sent again is not seen again"
     );
+
+    let made = app.define("visit", &json!({"properties": total()})).await;
+    let event = app.event(&ada, "visit", &json!({}));
+    for _ in 0..3 {
+        let data = app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
+        assert_eq!(data["errors"][0]["code"], "schema_violation");
+    }
+    assert_eq!(
+        counts(app, &made).await,
+        [1, 1],
+        "the dead letter of an event counts once"
+    );
 }

@@ -16,6 +16,8 @@ on_both_backends!(
     a_stream_that_goes_on_finds_what_was_committed_late,
     a_stream_that_began_before_a_restore_goes_on_after_it,
     more_than_fifty_a_second_are_a_sample,
+    what_the_server_notes_by_itself_makes_no_sample,
+    what_was_there_before_makes_no_sample,
     many_refused_events_are_sent_too,
     an_app_has_twenty_streams,
     a_stream_ends_with_its_token_and_its_app,
@@ -268,6 +270,50 @@ async fn more_than_fifty_a_second_are_a_sample(app: &mut TestApp) {
         "{numbers:?}"
     );
     drop(slow);
+}
+
+async fn what_the_server_notes_by_itself_makes_no_sample(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    app.survey(&json!({"kind": "property_changed", "key": "p0"}))
+        .await;
+    let mut stream = Stream::open(app, "", None).await;
+    for round in 0..3 {
+        let set: Value = (0..64)
+            .map(|key| (format!("p{key}"), json!(round)))
+            .collect();
+        let update = json!({"anonymousId": "ada", "mutationId": app.id(), "set": set});
+        app.post("/v1/sdk/user-properties", &ada.credential(), &update)
+            .await
+            .ok();
+    }
+    app.ingest(&ada, &[app.event(&ada, "last", &json!({}))])
+        .await
+        .ok();
+    assert_eq!(stream.names(1).await.0, ["last"]);
+}
+
+async fn what_was_there_before_makes_no_sample(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let send = async |name: &str, count: usize| {
+        let events: Vec<Value> = (0..count)
+            .map(|number| app.event(&ada, name, &json!({"n": number})))
+            .collect();
+        app.ingest(&ada, &events).await.ok();
+    };
+    // More than one look reads, in fewer requests than are told from each other.
+    for _ in 0..24 {
+        send("imported", 500).await;
+    }
+    let mut stream = Stream::open(app, "", None).await;
+    send("a", 1).await;
+    let (names, last) = stream.names(1).await;
+    assert_eq!(names, ["a"]);
+    drop(stream);
+    send("b", 1).await;
+    let mut stream = Stream::open(app, "", Some(&last)).await;
+    assert_eq!(stream.names(1).await.0, ["b"]);
+    send("c", 1).await;
+    assert_eq!(stream.names(1).await.0, ["c"]);
 }
 
 async fn many_refused_events_are_sent_too(app: &mut TestApp) {

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use nudge_db::Tx;
 use serde_json::json;
 use tests::session::{survey_body, text};
 use tests::{Backend, TestApp, site};
+
+use crate::guests::{activate, deploy, name, set_slot, upload, version, versioned};
 
 async fn somebody_waits_for_a_lock(app: &TestApp) {
     app.until("nobody waits for a lock", async || {
@@ -158,5 +161,112 @@ async fn a_change_that_loses_against_another_one_is_made_again() {
         .await;
     let entries = app.audited("survey.updated").await;
     assert_eq!(entries.len(), 1);
+    app.finish().await;
+}
+
+/// Plugin 1 of an app, locked by somebody else who is about to change it.
+async fn plugin_in_hand(app: &TestApp) -> Tx {
+    let mut other = app.services().db.write().await.unwrap();
+    let locked: Vec<(String,)> = other
+        .sql("SELECT name FROM plugins WHERE app_id = $1 AND name = $2 FOR UPDATE")
+        .bind(app.access.app_id)
+        .bind(name(1))
+        .fetch_all()
+        .await
+        .unwrap();
+    assert_eq!(locked.len(), 1);
+    other
+}
+
+/// Changes the one row that a statement about plugin 1 is about.
+async fn change_one(app: &TestApp, tx: &mut Tx, statement: &'static str) {
+    let changed = tx
+        .sql(statement)
+        .bind(app.access.app_id)
+        .bind(name(1))
+        .execute()
+        .await
+        .unwrap();
+    assert_eq!(changed, 1, "{statement}");
+}
+
+/// Removes plugin 1, which has one version, as soon as somebody waits for it.
+async fn remove_plugin(app: &TestApp, mut other: Tx) {
+    somebody_waits_for_a_lock(app).await;
+    for statement in [
+        "DELETE FROM plugin_versions WHERE app_id = $1 AND name = $2",
+        "DELETE FROM plugins WHERE app_id = $1 AND name = $2",
+    ] {
+        change_one(app, &mut other, statement).await;
+    }
+    other.commit().await.unwrap();
+}
+
+/// Whoever waits for a plugin that is being removed finds it gone: there is nothing left to remove, and an upload makes it anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_is_removed_meanwhile_is_gone() {
+    let app = TestApp::start(site!(), Backend::Postgres).await;
+    let path = app.path(&format!("/plugins/{}", name(1)));
+    let admin = app.admin();
+    upload(&app, versioned(1, 1)).await.data(201);
+    let other = plugin_in_hand(&app).await;
+    let (removed, ()) = tokio::join!(app.delete(&path, &admin), remove_plugin(&app, other));
+    removed.refused(404, "not_found");
+    assert_eq!(app.audited("plugin.deleted").await.len(), 0);
+
+    upload(&app, versioned(1, 1)).await.data(201);
+    let other = plugin_in_hand(&app).await;
+    let again = upload(&app, versioned(1, 2));
+    let (uploaded, ()) = tokio::join!(again, remove_plugin(&app, other));
+    uploaded.data(201);
+    let plugin = app.get(&path, &admin).await.ok();
+    let versions = plugin["versions"].as_array().unwrap();
+    assert_eq!(versions.len(), 1, "{plugin}");
+    assert_eq!(versions[0]["version"], version(2));
+    app.finish().await;
+}
+
+/// A version that the survey's trigger is refused by comes into force while the plugin is put into the slot; and the other way
+/// round, the plugin comes into the slot while such a version is activated. Whoever is second is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_version_comes_into_a_slot_unchecked() {
+    let app = TestApp::start(site!(), Backend::Postgres).await;
+    deploy(&app, 1, 1).await;
+    upload(&app, versioned(1, 2)).await.data(201);
+    upload(&app, test_guests::MISBEHAVING.to_vec())
+        .await
+        .data(201);
+    app.survey(&json!({"kind": "event", "eventName": "a"}))
+        .await;
+    // The version behaves as the other plugin does, which takes none of the built-in one's configurations.
+    let mut tx = app.services().db.write().await.unwrap();
+    let statement = "UPDATE plugin_versions SET digest = (SELECT digest FROM plugin_versions WHERE name = 'misbehaving')
+        WHERE app_id = $1 AND name = $2 AND version = '1.0.1000002'";
+    change_one(&app, &mut tx, statement).await;
+    tx.commit().await.unwrap();
+
+    let mut other = plugin_in_hand(&app).await;
+    let activated = async {
+        somebody_waits_for_a_lock(&app).await;
+        let statement = "UPDATE plugins SET active_version = '1.0.1000002', revision = revision + 1
+            WHERE app_id = $1 AND name = $2";
+        change_one(&app, &mut other, statement).await;
+        other.commit().await.unwrap();
+    };
+    let plugin = name(1);
+    let (set, ()) = tokio::join!(set_slot(&app, &plugin), activated);
+    set.refused(422, "plugin_rejected");
+
+    let parts = |number| json!({"version": version(number)});
+    activate(&app, 1, parts(1)).await.ok();
+    let mut other = plugin_in_hand(&app).await;
+    let filled = async {
+        somebody_waits_for_a_lock(&app).await;
+        let statement = "INSERT INTO plugin_slots (app_id, kind, plugin, updated_at) VALUES ($1, 'trigger', $2, 0)";
+        change_one(&app, &mut other, statement).await;
+        other.commit().await.unwrap();
+    };
+    let (activated, ()) = tokio::join!(activate(&app, 1, parts(2)), filled);
+    activated.refused(422, "plugin_rejected");
     app.finish().await;
 }

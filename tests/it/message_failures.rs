@@ -10,12 +10,14 @@ use tests::{Session, TestApp, on_both_backends};
 
 use crate::bulk_replays::ended;
 use crate::guests::{activate_at, save_property, upload};
+use crate::person::execute;
 use crate::receiver::Receiver;
 
 on_both_backends!(
     a_broadcast_that_a_plugin_fails_on_is_sent_once_it_is_mended,
     a_request_that_a_plugin_fails_on_leaves_a_letter_and_is_sent_once_it_is_mended,
     letters_of_a_plugin_that_is_gone_fail_still_and_hold_up_no_job,
+    a_message_whose_plugin_is_gone_leaves_a_letter_and_is_made_once_it_is_back,
     letters_of_campaigns_that_do_not_run_wait,
     what_a_replay_queued_waits_and_ends_with_its_campaign,
     a_replay_goes_past_no_cap,
@@ -240,6 +242,80 @@ async fn letters_of_a_plugin_that_is_gone_fail_still_and_hold_up_no_job(app: &mu
         json!({"replayed": 0, "stillFailing": 1, "skipped": 0})
     );
     assert_eq!(letters(app).await[0]["reason"], "plugin_unavailable");
+}
+
+/// A message of a campaign that waits until the campaign goes on; answers its id.
+async fn parked(app: &TestApp, ada: &Session, providers: &Providers, campaign: &str) -> String {
+    // She has no device yet, so that the message is skipped at first.
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+    app.push_token(ada, "phone", &providers.fcm.token(1)).await;
+    set(app, campaign, "paused").await;
+    execute(
+        app,
+        "UPDATE deliveries SET status = 'queued', reason = NULL, ended_at = NULL, due_at = 1 WHERE status = $1",
+        &["skipped"],
+    )
+    .await;
+    app.until("the message is not parked", async || {
+        let parked: Vec<(String,)> = app
+            .rows("SELECT status FROM deliveries WHERE due_at IS NULL AND node IS NULL")
+            .await;
+        parked == [("queued".to_owned(),)]
+    })
+    .await;
+    id
+}
+
+/// A message that waits for its campaign says what the campaign said when it was asked for, by the plugin of then.
+async fn a_message_whose_plugin_is_gone_leaves_a_letter_and_is_made_once_it_is_back(
+    app: &mut TestApp,
+) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    let ada = app.session("ada").await;
+    let slot = broken(app).await;
+    app.delete(&slot, &app.admin()).await.data(204);
+    let source = json!({"kind": "user_property"});
+    let mut spec = personalization(&source, &[("name", "name", "string")]);
+    spec["plugin"] = json!(PLUGIN);
+    let variants = json!([{"title": "Hello {{p.name}}", "personalization": spec}]);
+    let parts = json!({"mode": "transactional", "trigger": null, "variants": variants});
+    let campaign = app.campaign(&parts).await;
+    let id = parked(app, &ada, &providers, &campaign).await;
+
+    // The campaign does without the plugin.
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    let change = json!({"variants": [{"title": "Hello"}]});
+    app.patch(&path, &app.editor(), &change).await.ok();
+    let plugin = app.path(&format!("/plugins/{PLUGIN}"));
+    app.delete(&plugin, &app.admin()).await.data(204);
+    set(app, &campaign, "active").await;
+    let failed = app.delivery_in(&id, "failed").await;
+    assert_eq!(failed["reason"], "plugin_error");
+    let letter = letters(app).await.remove(0);
+    assert_eq!(
+        (
+            &letter["reason"],
+            &letter["eventName"],
+            &letter["eventId"],
+            &letter["plugin"]
+        ),
+        (
+            &json!("plugin_unavailable"),
+            &json!("$transactional"),
+            &json!(id),
+            &Value::Null
+        )
+    );
+    assert_eq!(replay(app, &letter).await, "still_failing");
+
+    broken(app).await;
+    app.delete(&slot, &app.admin()).await.data(204);
+    assert_eq!(replay(app, &letter).await, "replayed");
+    assert_eq!(letters(app).await.len(), 0);
+    // The plugin finds no value.
+    app.delivery_in(&id, "skipped").await;
 }
 
 async fn letters_of_campaigns_that_do_not_run_wait(app: &mut TestApp) {

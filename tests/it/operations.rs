@@ -443,6 +443,24 @@ async fn the_doctor_makes_nothing_where_there_is_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_doctor_looks_at_the_disk_that_has_the_database() {
+    let app = TestApp::start(site!(), Backend::Sqlite).await;
+    let database = app.config.server.data_dir.join("nudge.db");
+    let output = child::program(site!())
+        .args(["doctor", "--operations", &app.access.base_url])
+        .args(["--data-dir", "/nowhere", "--database-url"])
+        .arg(format!("sqlite:{}", database.display()))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}");
+    let folder = app.config.server.data_dir.display().to_string();
+    let disk = said.lines().find(|line| line.contains("  disk: "));
+    assert!(disk.is_some_and(|line| line.contains(&folder)), "{said}");
+    app.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_doctor_says_that_a_key_is_another_databases() {
     let app = TestApp::start(site!(), Backend::Sqlite).await;
     let output = child::program(site!())

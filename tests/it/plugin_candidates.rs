@@ -188,6 +188,9 @@ async fn counts_are_those_of_the_time_that_is_asked_about(app: &mut TestApp) {
     assert_eq!(calls(format!("?to={}", app.time(-60))).await, 2);
     let past = format!("?from={}&to={}", app.time(-900), app.time(-600));
     assert_eq!(calls(past).await, 0);
+    // Of before what is kept.
+    let long_ago = get(app, "/plugins/default-trigger/metrics?to=2020-01-01").await;
+    assert_eq!(long_ago["from"], long_ago["to"], "{long_ago}");
 
     let path = app.path("/plugins/default-trigger/metrics");
     let backwards = format!("?from={}&to={}", app.time(0), app.time(-1));

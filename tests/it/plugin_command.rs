@@ -109,7 +109,7 @@ fn tool(ready: bool, what: &str) -> bool {
 }
 
 /// A folder with componentize-js, which Node.js finds from every folder below it. Installed once.
-fn javascript() -> Option<&'static Path> {
+pub(crate) fn javascript() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("javascript-projects");

@@ -1,19 +1,26 @@
 //! Plugins that fail: nothing is lost, and what failed can be run again (contract 11, 12).
 
+use nudge_records::dead_letters::{self, Letter, Stage};
+use nudge_records::events;
 use serde_json::{Value, json};
 use tests::session::text;
 use tests::{TestApp, on_both_backends};
+use uuid::Uuid;
 
+use crate::bulk_replays::ended;
 use crate::explain::{details, explain, sends};
 use crate::guests::{activate, decided, deploy, name, set_slot, trigger, version};
+use crate::identity::Backend;
 use crate::plugin_candidates::{send, until};
 
 on_both_backends!(
     an_event_that_the_trigger_fails_on_is_kept_and_can_be_replayed,
     a_letter_is_decided_about_as_of_its_event_and_waits_for_its_campaign,
     a_letter_whose_campaign_is_paused_amid_its_replay_waits,
+    letters_of_one_person_are_decided_about_apart,
     events_that_cannot_be_validated_are_refused_for_now,
     events_that_cannot_be_validated_pass_where_the_app_says_so,
+    events_that_are_only_observed_pass_unvalidated,
     a_campaign_that_a_roll_back_refuses_loses_no_event,
     a_campaign_that_the_built_in_plugin_refuses_loses_no_event,
     a_rolled_back_version_that_says_what_is_kept_is_not_removed,
@@ -96,8 +103,11 @@ async fn an_event_that_the_trigger_fails_on_is_kept_and_can_be_replayed(app: &mu
 }
 
 /// Sends an event that the validation plugin is too slow for, and one that it does not see.
-async fn break_validation(app: &mut TestApp) -> Value {
-    app.define("purchase", &json!({"properties": [{"name": "text", "type": "string", "required": true, "pattern": SLOW_PATTERN}]})).await;
+async fn break_validation(app: &mut TestApp, enforcement: &str) -> Value {
+    let slow =
+        json!([{"name": "text", "type": "string", "required": true, "pattern": SLOW_PATTERN}]);
+    let definition = json!({"enforcement": enforcement, "properties": slow});
+    app.define("purchase", &definition).await;
     let ada = app.session("ada").await;
     restart_with(app, IMPATIENCE_MS).await;
     let events = [
@@ -176,8 +186,68 @@ async fn a_letter_whose_campaign_is_paused_amid_its_replay_waits(app: &mut TestA
     }
 }
 
+/// Keeps a letter for every other purchase, as if the plugin had failed on it.
+async fn keep_letters(app: &TestApp, survey: Uuid) {
+    let services = app.services();
+    let app_id = app.access.app_id;
+    let snapshot = services.apps.get(app_id).await.unwrap().unwrap();
+    let (plugin, _) = snapshot.campaigns[0].accepted.for_subject(Uuid::nil());
+    let events: Vec<(i64, Uuid)> = app
+        .rows("SELECT alias_number, event_id FROM events WHERE name = 'purchase' ORDER BY seq")
+        .await;
+    let mut tx = services.db.write().await.unwrap();
+    for (alias, event_id) in events.into_iter().step_by(2) {
+        let found = events::store::find_by_id(&mut tx, app_id, alias, event_id).await;
+        let stored = found.unwrap().unwrap();
+        let letter = Letter::new(
+            app_id,
+            alias,
+            stored.received_at,
+            &stored.event,
+            Stage::Trigger,
+            Some(survey),
+            "trap".to_owned(),
+            plugin.description(),
+        );
+        dead_letters::store::insert(&mut tx, &[&letter])
+            .await
+            .unwrap();
+    }
+    tx.commit().await.unwrap();
+}
+
+/// Each is decided about as of its own time, whichever alias of the person it came under.
+async fn letters_of_one_person_are_decided_about_apart(app: &mut TestApp) {
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = backend.identify(app, "web", "e-1").await;
+    for device in [&phone, &web].into_iter().cycle().take(20) {
+        let purchase = || app.event(device, "purchase", &json!({}));
+        app.ingest(device, &[purchase(), purchase()]).await.ok();
+    }
+    app.settle().await;
+    let after = |n: u32| json!({"kind": "event", "eventName": "purchase", "withinDays": 1, "count": {"operator": "eq", "n": n}});
+    let odd: Vec<Value> = (1..40).step_by(2).map(after).collect();
+    let survey = app
+        .survey_with(&json!({
+            "trigger": {"kind": "event", "eventName": "purchase"},
+            "audience": {"include": {"any": odd}},
+        }))
+        .await;
+    keep_letters(app, survey).await;
+    assert_eq!(letters(app).await.len(), 20);
+    let path = app.path("/dead-letters/replay");
+    let all = json!({"filter": {}});
+    let queued = app.post(&path, &app.editor(), &all).await.data(202);
+    let job = ended(app, &text(&queued, "jobId")).await;
+    assert_eq!(job["result"]["replayed"], 20);
+    assert_eq!(letters(app).await, Vec::<Value>::new());
+    let fired = app.offered(&phone).await;
+    assert_eq!(fired, json!([]), "each comes after an even number");
+}
+
 async fn events_that_cannot_be_validated_are_refused_for_now(app: &mut TestApp) {
-    let data = break_validation(app).await;
+    let data = break_validation(app, "enforce").await;
     assert_eq!(
         (&data["accepted"], &data["rejected"]),
         (&json!(1), &json!(1))
@@ -197,7 +267,16 @@ async fn events_that_cannot_be_validated_pass_where_the_app_says_so(app: &mut Te
         settings.plugins.validation_failure = nudge_campaigns::settings::ValidationFailure::Open;
     })
     .await;
-    let data = break_validation(app).await;
+    let data = break_validation(app, "enforce").await;
+    assert_eq!(
+        (&data["accepted"], &data["errors"]),
+        (&json!(2), &json!([]))
+    );
+}
+
+/// What is only observed is accepted, whether or not the plugin can tell (contract 11).
+async fn events_that_are_only_observed_pass_unvalidated(app: &mut TestApp) {
+    let data = break_validation(app, "observe").await;
     assert_eq!(
         (&data["accepted"], &data["errors"]),
         (&json!(2), &json!([]))

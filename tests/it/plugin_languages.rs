@@ -1,4 +1,4 @@
-//! `nudge plugin` for projects in C and Python: what their tools make of them (contract 16).
+//! `nudge plugin` for projects in C, JavaScript and Python: what their tools make of them (contract 16).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tests::{child, site};
 
-use crate::plugin_command::{path_with, python};
+use crate::plugin_command::{javascript, path_with, python};
 
 const KINDS: [&str; 3] = ["trigger", "validation", "personalization"];
 
@@ -234,45 +234,69 @@ class PersonalizationPlugin(Personalization):
         return {key: Resolution(recipient.get_property(key)) for key in config["keys"]}
 "#;
 
-/// As they are with plugins in other languages.
-#[test]
-fn values_of_a_plugin_in_python_stand_in_messages_as_they_were_sent() {
-    let Some(tools) = python() else { return };
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let project = folder.path().join("py-shown");
-    let dir = project.to_str().unwrap();
-    let new = [
-        "plugin",
-        "new",
-        "py-shown",
-        "--kind",
-        "personalization",
-        "--lang",
-        "python",
-        "--dir",
-        dir,
-    ];
-    assert!(nudge(None, &new).status.success());
-    std::fs::write(project.join("src/plugin.py"), SHOWN_IN_PYTHON).unwrap();
+/// The same plugin in JavaScript.
+const SHOWN_IN_JAVASCRIPT: &str = r#"
+import { personalization } from "../sdk/nudge.js";
 
+export const personalizationPlugin = personalization({
+  name: "js-shown",
+  version: "0.1.0",
+  check: ({ keys }) => ({ subjectProperties: keys }),
+  resolve: ({ keys }, recipient) =>
+    Object.fromEntries(keys.map((key) => [key, { value: recipient.property(key) }])),
+});
+"#;
+
+/// A project in a language whose plugin gives each property as a value, and says no text for it.
+fn shown(folder: &TempDir, language: &str, source: (&str, &str)) -> PathBuf {
+    let name = format!("{language}-shown");
+    let project = folder.path().join(&name);
+    let dir = project.to_str().unwrap();
+    let new = ["plugin", "new", &name, "--kind", "personalization"];
+    let new = [&new[..], &["--lang", language, "--dir", dir]].concat();
+    assert!(nudge(None, &new).status.success());
+    let (path, text) = source;
+    std::fs::write(project.join(path), text).unwrap();
+    project
+}
+
+/// What values of each type have to stand as.
+fn case_of_shown_values() -> Value {
     let properties = json!({
         "whole": 42, "part": 12.5, "large": 4_111_111_111_111_111_u64, "yes": true, "no": false, "none": null,
-        "text": "42.0", "list": [1, "é", true], "object": {"n": 1},
+        "text": "42.0", "list": [1, "é", true], "object": {"n": 1}, "marked": "\u{feff}text",
     });
     let shown = json!({
         "whole": "42", "part": "12.5", "large": "4111111111111111", "yes": "true", "no": "false", "none": "",
-        "text": "42.0", "list": r#"[1,"é",true]"#, "object": r#"{"n":1}"#,
+        "text": "42.0", "list": r#"[1,"é",true]"#, "object": r#"{"n":1}"#, "marked": "\u{feff}text",
     });
     let texts = shown.as_object().unwrap().iter();
     let texts = texts.map(|(key, text)| (key.clone(), json!({"text": text})));
     let texts: Map<String, Value> = texts.collect();
     let keys: Vec<&String> = texts.keys().collect();
-    let case = json!({
+    json!({
         "input": {"config": {"keys": keys}, "recipients": [{"name": "ana", "properties": properties}]},
         "expect": {"values": {"ana": texts}},
-    });
+    })
+}
+
+/// As they are with plugins in other languages.
+#[test]
+fn values_of_a_plugin_in_python_stand_in_messages_as_they_were_sent() {
+    let Some(tools) = python() else { return };
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let project = shown(&folder, "python", ("src/plugin.py", SHOWN_IN_PYTHON));
     let path = path_with(tools);
-    let tested = tested(Some(Path::new(&path)), &project, &case);
+    let tested = tested(Some(Path::new(&path)), &project, &case_of_shown_values());
+    assert_eq!(tested["passed"], 1, "{tested}");
+}
+
+#[test]
+fn values_of_a_plugin_in_javascript_stand_in_messages_as_they_were_sent() {
+    let Some(tools) = javascript() else { return };
+    let folder = TempDir::with_prefix_in("nudge-test-", tools).unwrap();
+    let project = shown(&folder, "js", ("src/plugin.js", SHOWN_IN_JAVASCRIPT));
+    let tested = tested(None, &project, &case_of_shown_values());
     assert_eq!(tested["passed"], 1, "{tested}");
 }
 

@@ -11,9 +11,11 @@ use crate::guests::{activate, deploy, name, trigger, upload, version, versioned}
 
 on_both_backends!(
     lines_are_kept_by_version_newest_first,
+    a_call_about_many_people_takes_no_other_lines_subjects,
     pages_of_lines_are_the_list,
     what_a_plugin_logs_past_the_limit_is_counted,
     a_shadow_logs_too,
+    an_event_that_is_read_by_name_and_with_all_is_asked_about_once,
     versions_draw_the_same_random_numbers,
     a_persons_lines_go_with_the_person,
     questions_that_make_no_sense_are_refused,
@@ -76,6 +78,32 @@ async fn lines_are_kept_by_version_newest_first(app: &mut TestApp) {
     assert_eq!(messages(app, "?level=warn").await.len(), 0);
     app.restart().await;
     assert_eq!(messages(app, "").await.len(), 3);
+}
+
+async fn a_call_about_many_people_takes_no_other_lines_subjects(app: &mut TestApp) {
+    logging(app).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    note(app, &ada, "one").await;
+    note(app, &bob, "two").await;
+    assert_eq!(messages(app, "").await, ["two", "one"]);
+    // As if the first call had been about a batch of many.
+    let mut tx = app.services().db.write().await.unwrap();
+    for number in 0..60 {
+        tx.sql(
+            "INSERT INTO plugin_log_subjects (app_id, subject_id, call_id, at)
+             SELECT app_id, $1, call_id, at FROM plugin_log WHERE message = 'one'",
+        )
+        .bind(Uuid::from_u128(number))
+        .execute()
+        .await
+        .unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    let lines = page(app, "").await;
+    let [of_two, of_one] = [0, 1].map(|line: usize| &lines["items"][line]["subjectIds"]);
+    assert_eq!(*of_two, json!([bob.subject_id]));
+    assert_eq!(of_one.as_array().unwrap().len(), 20, "some of them");
 }
 
 async fn pages_of_lines_are_the_list(app: &mut TestApp) {
@@ -178,6 +206,16 @@ async fn of_candidate(app: &TestApp) -> Value {
         assert!(started.elapsed() < PATIENCE, "the candidate logged nothing");
         tokio::time::sleep(LOOK_AGAIN).await;
     }
+}
+
+async fn an_event_that_is_read_by_name_and_with_all_is_asked_about_once(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    let reads = json!({"events": ["a", "*"], "logs": true});
+    app.survey(&trigger(1, reads)).await;
+    let ada = app.session("ada").await;
+    note(app, &ada, "one").await;
+    app.fires(&ada, "b", &json!({"note": "two"})).await;
+    assert_eq!(messages(app, "").await, ["two", "one"]);
 }
 
 async fn versions_draw_the_same_random_numbers(app: &mut TestApp) {

@@ -15,6 +15,7 @@ on_both_backends!(
     a_share_is_left_to_whoever_comes_later,
     timers_fill_their_room_and_no_more,
     what_is_refused_can_be_replayed,
+    what_is_refused_at_the_beginning_of_a_session_can_be_replayed,
 );
 
 fn path(app: &TestApp, person: &str) -> String {
@@ -240,6 +241,30 @@ async fn what_is_refused_can_be_replayed(app: &mut TestApp) {
     let data = app.post(&replay, &app.editor(), &json!({})).await.ok();
     assert_eq!(data["status"], "still_failing");
     app.delete(&path(app, "ada"), &app.admin()).await.data(204);
+    let data = app.post(&replay, &app.editor(), &json!({})).await.ok();
+    assert_eq!(data["status"], "replayed");
+    assert_eq!(kept(app, "ada").await["stateBytes"], 4096);
+}
+
+async fn what_is_refused_at_the_beginning_of_a_session_can_be_replayed(app: &mut TestApp) {
+    hoard(app).await;
+    let ada = app.session("ada").await;
+    for number in 0..16 {
+        let event = format!("event_{number}");
+        hoarder(app, &event).await;
+        assert!(asks(app, &ada, &event, json!({"state": 4096})).await);
+    }
+    hoarder(app, "$session_began").await;
+    app.advance(31 * 60);
+    assert!(!asks(app, &ada, "visit", json!({"state": 4096})).await);
+    assert_eq!(
+        letters(app).await,
+        [("trigger".to_owned(), "refused".to_owned())]
+    );
+    let found: Vec<(Uuid, String)> = app.rows("SELECT id, detail FROM dead_letters").await;
+    assert!(found[0].1.contains("of this person"), "{}", found[0].1);
+    app.delete(&path(app, "ada"), &app.admin()).await.data(204);
+    let replay = app.path(&format!("/dead-letters/{}/replay", found[0].0));
     let data = app.post(&replay, &app.editor(), &json!({})).await.ok();
     assert_eq!(data["status"], "replayed");
     assert_eq!(kept(app, "ada").await["stateBytes"], 4096);

@@ -13,6 +13,8 @@ on_both_backends!(
     a_segment_does_not_grow_past_what_a_survey_can_bear,
     two_changes_at_once_make_no_cycle,
     who_entered_before_a_campaign_waits_for_the_segment_fires_nothing,
+    a_campaign_that_nothing_fires_waits_for_no_segment,
+    a_trigger_that_is_not_waited_for_ties_no_segment,
 );
 
 /// Conditions that nobody meets.
@@ -91,6 +93,39 @@ async fn who_entered_before_a_campaign_waits_for_the_segment_fires_nothing(app: 
     .await;
     app.settle().await;
     assert_eq!(app.offered(&ada).await, json!([]));
+}
+
+/// A trigger that waits for somebody to enter a segment.
+fn entering(segment: &Value) -> Value {
+    json!({"kind": "segment", "segmentId": segment["id"], "on": "enter"})
+}
+
+async fn a_campaign_that_nothing_fires_waits_for_no_segment(app: &mut TestApp) {
+    let pros = segment(app, "pros", plan("pro")).await;
+    app.campaign(&json!({"mode": "transactional", "trigger": entering(&pros)}))
+        .await;
+    app.settle().await;
+    let ada = app.session("ada").await;
+    set(app, &ada, json!({"plan": "pro"})).await;
+    app.settle().await;
+    app.survey(&entering(&pros)).await;
+    let event = app.event(&ada, "visit", &json!({}));
+    app.ingest(&ada, &[event]).await.ok();
+    app.settle().await;
+    assert_eq!(app.offered(&ada).await, json!([]));
+}
+
+async fn a_trigger_that_is_not_waited_for_ties_no_segment(app: &mut TestApp) {
+    let (waited, asked) = (
+        segment(app, "waited", json!({})).await,
+        segment(app, "asked", json!({})).await,
+    );
+    let body = json!({"mode": "broadcast", "status": "draft", "trigger": entering(&waited),
+        "audience": member(&asked, true)});
+    app.campaign(&body).await;
+    let path = app.path(&format!("/segments/{}", waited["id"].as_str().unwrap()));
+    app.delete(&path, &app.editor()).await.data(204);
+    change(app, &asked, &plan("pro")).await.ok();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

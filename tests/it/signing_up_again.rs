@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tests::client::Answer;
 use tests::session::text;
 use tests::{TestApp, on_both_backends};
 
+use crate::collection::person;
 use crate::deletion::{Slow, delete, deleted, reaches};
 use crate::identity::Backend;
 use crate::person::tables_with;
@@ -13,6 +15,8 @@ use crate::person::tables_with;
 on_both_backends!(
     a_deleted_person_who_signs_up_again_begins_anew,
     who_signs_up_again_waits_until_the_old_is_erased,
+    messages_begin_somebody_anew_as_events_do,
+    events_that_repeat_the_external_id_are_of_the_deleted_person,
     a_device_of_a_deleted_person_becomes_somebody_elses,
 );
 
@@ -184,13 +188,105 @@ async fn who_signs_up_again_waits_until_the_old_is_erased(app: &mut TestApp) {
         (&data["errors"][0]["code"], &data["errors"][0]["retryable"]),
         (&json!("suppressed_subject"), &json!(true))
     );
+    // So are messages, of the person and of somebody else at the person's device.
+    let now = app.time(-1);
+    let traits = json!({"plan": "gold"});
+    let again = json!({"userId": "e-ada", "timestamp": now, "traits": traits});
+    let other =
+        json!({"userId": "e-bob", "anonymousId": "ada", "timestamp": now, "traits": traits});
+    for message in [&again, &other] {
+        let answer = message_of(app, "identify", message).await;
+        answer.refused(503, "unavailable");
+    }
     let data = identified(app, "ada", &backend.token(app, "e-ada")).await;
     assert_eq!(data["subject"]["identified"], false);
     assert!(text(&data, "expiresAt") <= app.time(60), "comes back soon");
     app.advance(11);
     deleted(app, &job_id).await;
     assert_eq!(shipped(app, &[-1]).await["accepted"], 1);
+    assert_eq!(message_of(app, "identify", &again).await.status, 200);
     backend.identify(app, "ada", "e-ada").await;
+}
+
+/// Sends a message of the tracking protocol from a server.
+async fn message_of(app: &TestApp, kind: &str, message: &Value) -> Answer {
+    let path = format!("/v1/compat/v1/{kind}");
+    app.post(&path, &app.backend(), message).await
+}
+
+async fn messages_begin_somebody_anew_as_events_do(app: &mut TestApp) {
+    let backend = Backend::new(app).await;
+    backend.identify(app, "ada", "e-ada").await;
+    app.advance(60);
+    let job_id = delete(app, &json!({"externalId": "e-ada"})).await;
+    deleted(app, &job_id).await;
+    app.advance(60);
+
+    let suppressed = |answer: &Answer| {
+        let problem = answer.refused(400, "messages_rejected");
+        assert_eq!(problem["errors"][0]["code"], "suppressed_subject");
+    };
+    // What is refused anyway begins nobody, and what is of before the deletion, by a clock that is ahead.
+    let nameless = json!({"userId": "e-ada", "timestamp": app.time(0)});
+    let problem = message_of(app, "track", &nameless).await;
+    let problem = problem.refused(400, "messages_rejected");
+    assert_eq!(problem["errors"][0]["code"], "invalid_name");
+    let hours = 7_200;
+    for kind in ["track", "identify"] {
+        let ahead = json!({"userId": "e-ada", "event": "shipped", "traits": {"plan": "old"},
+                           "timestamp": app.time(hours - 90), "sentAt": app.time(hours)});
+        suppressed(&message_of(app, kind, &ahead).await);
+    }
+    let people: Vec<(i64,)> = app.rows("SELECT count(*) FROM subjects").await;
+    assert_eq!(people, [(0,)]);
+
+    let behind = json!({"userId": "e-ada", "event": "shipped",
+                        "timestamp": app.time(-hours), "sentAt": app.time(-hours)});
+    assert_eq!(message_of(app, "track", &behind).await.status, 200);
+    // Once there is somebody, what was said of the old one is still not theirs.
+    let late = json!({"userId": "e-ada", "timestamp": app.time(-90), "traits": {"plan": "old"}});
+    suppressed(&message_of(app, "identify", &late).await);
+    let (_, properties) = person(app, "e-ada").await;
+    assert_eq!(properties, json!({}));
+    let new = json!({"userId": "e-ada", "timestamp": app.time(-1), "traits": {"plan": "new"}});
+    assert_eq!(message_of(app, "identify", &new).await.status, 200);
+    let (_, properties) = person(app, "e-ada").await;
+    assert_eq!(properties, json!({"plan": "new"}));
+}
+
+async fn events_that_repeat_the_external_id_are_of_the_deleted_person(app: &mut TestApp) {
+    let backend = Backend::new(app).await;
+    backend.identify(app, "ada", "e-ada").await;
+    app.advance(60);
+    let job_id = delete(app, &json!({"externalId": "e-ada"})).await;
+    deleted(app, &job_id).await;
+    app.advance(60);
+
+    let body = |external_id: &str| {
+        let event =
+            json!({"name": "shipped", "timestamp": app.time(-90), "externalId": external_id});
+        json!({"userId": "e-ada", "events": [event]})
+    };
+    for (external_id, code) in [
+        ("e-ada", "suppressed_subject"),
+        ("e-bob", "external_id_mismatch"),
+    ] {
+        let data = app
+            .post("/v1/sdk/ingest", &app.backend(), &body(external_id))
+            .await
+            .ok();
+        assert_eq!(data["errors"][0]["code"], code);
+    }
+    let nobody = app.session("ada").await;
+    let mut event = app.event(&nobody, "opened", &json!({}));
+    event["externalId"] = json!("e-ada");
+    let mut body = nobody.batch(&[event]);
+    body["context"]["externalId"] = json!("e-ada");
+    let data = app
+        .post("/v1/sdk/ingest", &nobody.credential(), &body)
+        .await
+        .ok();
+    assert_eq!(data["errors"][0]["code"], "suppressed_subject");
 }
 
 async fn a_device_of_a_deleted_person_becomes_somebody_elses(app: &mut TestApp) {

@@ -30,6 +30,28 @@ async fn a_second_server_on_a_data_directory_is_refused() {
     app.finish().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_server_on_an_embedded_database_is_refused_whatever_its_data_directory() {
+    let app = TestApp::start(site!(), Backend::Sqlite).await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let database = app.config.server.data_dir.join("nudge.db");
+    let link = folder.path().join("linked.db");
+    std::os::unix::fs::symlink(&database, &link).unwrap();
+
+    for path in [&database, &link] {
+        let mut config = TestApp::config(site!(), &folder.path().join("other"));
+        config.database.url = format!("sqlite:{}", path.display());
+        let second = TestApp::open(site!(), config).await;
+        let error = format!("{:#}", second.err().expect("it must not start"));
+        assert!(
+            error.contains("another server uses the database"),
+            "{error}"
+        );
+    }
+    app.session("ada").await;
+    app.finish().await;
+}
+
 /// A node on a shared PostgreSQL database.
 pub(crate) async fn node(url: &str, folder: &Path, name: &str) -> TestApp {
     node_with(url, folder, name, |_| {}).await

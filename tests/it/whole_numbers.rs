@@ -1,4 +1,5 @@
-//! Whole numbers beyond 2^53, where floating-point numbers have gaps, keep their digits (specification 2.2, 2.5).
+//! Whole numbers beyond 2^53, where floating-point numbers have gaps, keep their digits (specification 2.2, 2.5), and so do
+//! fractions of 17 digits.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -16,6 +17,8 @@ on_both_backends!(
 const ODD: i64 = 9_007_199_254_740_993;
 /// A number of more than 64 bits.
 const LONG: &str = "12345678901234567890123";
+/// Of the floating-point numbers, 31.24527019143944 is the next one.
+const SHARE: &str = "31.245270191439438";
 
 async fn set(app: &TestApp, session: &Session, properties: Value) {
     let body =
@@ -23,6 +26,17 @@ async fn set(app: &TestApp, session: &Session, properties: Value) {
     app.post("/v1/sdk/user-properties", &session.credential(), &body)
         .await
         .ok();
+}
+
+async fn send(app: &TestApp, session: &Session, path: &str, body: String) {
+    let sent = app
+        .request(Method::POST, path, &session.credential())
+        .header("content-type", "application/json")
+        .body(body)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(sent.status(), 200);
 }
 
 /// A preview of a variant with one binding to a source, in a text, alone and in groups of digits.
@@ -92,20 +106,16 @@ async fn messages_have_the_digits_of_their_sources(app: &mut TestApp) {
 
 async fn profiles_timelines_and_exports_have_them(app: &mut TestApp) {
     let ada = app.session("ada").await;
-    set(app, &ada, json!({"id": ODD, "most": u64::MAX})).await;
+    let properties = json!({"id": ODD, "most": u64::MAX, "share": "SHARE"});
+    let body = json!({"anonymousId": "ada", "mutationId": app.id(), "set": properties});
+    let body = body.to_string().replace("\"SHARE\"", SHARE);
+    send(app, &ada, "/v1/sdk/user-properties", body).await;
     let event = app.event(&ada, "bought", &json!({"id": ODD, "long": "LONG"}));
     let body = ada.batch(&[event]).to_string().replace("\"LONG\"", LONG);
-    let sent = app
-        .request(Method::POST, "/v1/sdk/ingest", &ada.credential())
-        .header("content-type", "application/json")
-        .body(body)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(sent.status(), 200);
+    send(app, &ada, "/v1/sdk/ingest", body).await;
     app.settle().await;
-    let own = [format!("{ODD}"), format!("{}", u64::MAX)];
-    let of_event = [format!("{ODD}"), LONG.to_owned()];
+    let own = vec![format!("{ODD}"), format!("{}", u64::MAX), SHARE.to_owned()];
+    let of_event = vec![format!("{ODD}"), LONG.to_owned()];
 
     for (path, digits) in [
         ("/users", &own),

@@ -79,7 +79,7 @@ impl TestApp {
         let folder = TempDir::with_prefix("nudge-test-").expect("a folder for the data");
         let mut config = Self::config(site, folder.path());
         if backend == Backend::Postgres {
-            config.database.url = postgres::database().await;
+            config.database.url = postgres::migrated_database().await;
             // Many servers share one cluster.
             config.database.connections = 5;
         }

@@ -1,4 +1,4 @@
-//! `PostgreSQL` for the tests: one cluster a test process, one empty database a test.
+//! `PostgreSQL` for the tests: one cluster a test process, one database a test, empty or with the schema.
 //!
 //! The cluster is made by `initdb` in a temporary folder and is removed with the process that made it, however
 //! that process ends. With `NUDGE_TEST_POSTGRES_URL` set (a role that may create databases), that server is used
@@ -26,7 +26,10 @@ use std::{
     sync::{Mutex, OnceLock, PoisonError},
 };
 
+use nudge_db::{Db, Options};
+use nudge_platform::schema::migrations;
 use tempfile::TempDir;
+use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use crate::pooler;
@@ -106,12 +109,50 @@ pub async fn database() -> String {
     if citus().is_some() {
         return Citus::create_distributed().await;
     }
-    let create = || {
-        let url = cluster().create_database();
-        pooler::shared().map_or(url.clone(), |pooler| pooler.url(&url))
+    by_way_of_pooler(blocking(|| cluster().create_database()).await).await
+}
+
+/// The same with the schema: a copy of the process's first one, which costs half of what making the schema does.
+pub async fn migrated_database() -> String {
+    static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+    if citus().is_some() {
+        return Citus::create_distributed().await;
+    }
+    let template = TEMPLATE.get_or_init(migrated_template).await;
+    let copy = || {
+        let name = format!("nudge_test_{}", unique());
+        cluster().create_like(&name, template);
+        cluster().url(&name)
     };
-    match tokio::task::spawn_blocking(create).await {
-        Ok(url) => url,
+    by_way_of_pooler(blocking(copy).await).await
+}
+
+/// Makes a database to be copied, which nobody may be connected to meanwhile, and returns its name.
+async fn migrated_template() -> String {
+    let name = format!("nudge_test_{}", unique());
+    let named = name.clone();
+    let create = move || {
+        cluster().create(&named);
+        cluster().url(&named)
+    };
+    let url = blocking(create).await;
+    let db = Db::open(&Options::new(url, 1)).await;
+    let db = db.expect("the database answers");
+    db.migrate(&migrations()).await.expect("the schema is made");
+    db.close().await;
+    let closed = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false");
+    blocking(move || cluster().execute(&closed)).await;
+    name
+}
+
+async fn by_way_of_pooler(url: String) -> String {
+    blocking(move || pooler::shared().map_or(url.clone(), |pooler| pooler.url(&url))).await
+}
+
+/// What waits for other programs, on a thread that may.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }

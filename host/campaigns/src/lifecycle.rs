@@ -364,7 +364,7 @@ pub fn named_plugins<C: Content>(content: &C) -> BTreeSet<&str> {
 /// Whether a campaign that runs waits already for the changes that this one waits for.
 async fn is_watched<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<bool, Error> {
     Ok(match campaign.content.terms().watch() {
-        Some(watch) => segments::store::is_watched(tx, campaign.app_id, watch.segment_id).await?,
+        Some(watch) => segments::is_watched(tx, campaign.app_id, watch.segment_id).await?,
         None => false,
     })
 }

@@ -75,7 +75,8 @@ fn corrupt(cause: serde_json::Error) -> Error {
     Error::corrupt("campaigns", "body", cause)
 }
 
-fn parse<T: DeserializeOwned>(body: &str) -> Result<T> {
+/// Reads what people wrote of a campaign.
+pub(crate) fn parse<T: DeserializeOwned>(body: &str) -> Result<T> {
     serde_json::from_str(body).map_err(corrupt)
 }
 

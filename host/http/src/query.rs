@@ -152,7 +152,8 @@ fn bound(
     midnight_of: impl Fn(NaiveDate) -> Option<NaiveDate>,
 ) -> Result<Timestamp, ApiError> {
     let of_day = || {
-        let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
+        let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
+        let day = day.filter(|_| clock::has_plain_year(text))?;
         let midnight = midnight_of(day)?.and_hms_opt(0, 0, 0)?;
         Some(Timestamp(midnight.and_utc().timestamp_micros()))
     };

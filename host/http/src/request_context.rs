@@ -293,9 +293,9 @@ pub fn client_address(
     let forwarded = headers
         .get_all("x-forwarded-for")
         .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(address_of)
+        // By bytes: what a client sent may be no text, and the proxy's part stands behind it.
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .map(|part| address_of(str::from_utf8(part).ok()?))
         .collect::<Vec<_>>();
     let position = forwarded.len().checked_sub(trusted_proxies);
     Some(
@@ -363,5 +363,6 @@ mod tests {
         assert_eq!(address(&["192.0.2.7:4711"], 1), "192.0.2.7");
         assert_eq!(address(&["[2001:db8::7]:4711"], 1), "2001:db8::7");
         assert_eq!(address(&[], 1), "10.0.0.1");
+        assert_eq!(address(&["\u{fc}, 192.0.2.7"], 1), "192.0.2.7");
     }
 }

@@ -389,6 +389,7 @@ impl Writer {
     ) -> Vec<CommitOutcome> {
         dead_letters::count(news.letters.new.iter().map(|_| Stage::Validation));
         let stats = &self.pipeline.stats();
+        let mut new_letters = news.letters.new;
         let mut handed = kept.into_iter().zip(news.ids).zip(news.stored);
         let outcomes = submissions.zip(plan).map(|((submission, stored), plan)| {
             let seen = match plan {
@@ -425,7 +426,8 @@ impl Writer {
                     ));
                 }
             }
-            count(stats, submission, &new_events, &known_letters);
+            // Each letter counts once, also where two submissions of the group have it.
+            count(stats, submission, &new_events, |id| new_letters.remove(id));
             CommitOutcome::Committed(Committed {
                 subject_id: seen.subject_id,
                 fired,

@@ -98,12 +98,12 @@ pub(super) async fn keep_letters(
     Ok(inserted)
 }
 
-/// Counts what was stored of a submission.
+/// Counts what was stored of a submission: its events that are new, and those of its dead letters that `is_new` says are new.
 pub fn count(
     stats: &Stats,
     submission: &Submission,
     new_events: &[Arc<Event>],
-    known_letters: &[Uuid],
+    mut is_new: impl FnMut(&Uuid) -> bool,
 ) {
     let app = &submission.app;
     let at = submission.received_at;
@@ -128,7 +128,7 @@ pub fn count(
         );
     }
     for letter in &submission.letters {
-        if !known_letters.contains(&letter.id) {
+        if is_new(&letter.id) {
             add(&letter.event_name, 1);
         }
     }

@@ -162,7 +162,11 @@ async fn owner_by_token(
             None => owner.mismatch = Some(Mismatch::Anonymous),
         }
     }
-    if names_external {
+    if token.alias == NOBODY {
+        // Nothing of somebody who was deleted is stored, whoever the events say that it was.
+        let named = context.external_id.as_deref();
+        owner.external_id = named.map(str::to_owned);
+    } else if names_external {
         let tx = match &mut tx {
             Some(tx) => tx,
             None => tx.insert(services.db.read().await?),
@@ -203,7 +207,11 @@ async fn owner_by_user_id(
         return Err(ApiError::field("/userId", "invalid", detail));
     }
     let (standing, erasing) = named(services, caller.app.id, user_id, latest).await?;
-    Ok(Owner::unproven(standing, erasing))
+    Ok(Owner {
+        // Of somebody who was deleted there is none, and events that repeat it are nevertheless theirs.
+        external_id: Some(user_id.to_owned()),
+        ..Owner::unproven(standing, erasing)
+    })
 }
 
 impl Owner {

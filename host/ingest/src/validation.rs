@@ -124,6 +124,8 @@ fn enter(app: &App, events: &[(Uuid, &Event)], found: Found, verdicts: &mut [Ver
         if let Some(slot) = verdicts.get_mut(place) {
             *slot = match verdict {
                 Verdict::Broken(_) if observes => Verdict::Observed,
+                // Whatever the plugin had found, the event would be accepted.
+                Verdict::Unchecked if observes => Verdict::Pass,
                 other => other,
             };
         }

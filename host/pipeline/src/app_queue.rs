@@ -94,21 +94,25 @@ async fn sleep_until(at: Option<Instant>) {
 }
 
 /// Lets more work come to the first piece, until somebody waits for a piece or there is enough for a batch. What a
-/// campaign reads waits until an instant at the most.
+/// campaign reads waits until an instant at the most. What is due waits a moment in any case: what was claimed with it
+/// comes right after it, and is judged together with it.
 async fn gather(
     inner: &Inner,
     receiver: &mut mpsc::UnboundedReceiver<Work>,
     queue: &mut VecDeque<Work>,
     routed_until: Instant,
 ) {
-    let mut until = Instant::now() + QUIET_GATHERING;
+    let began = Instant::now();
+    let mut until = began + QUIET_GATHERING;
     let mut size = Size::default();
     while let Some(last) = queue.back() {
         size.add(last);
         if last.is_awaited() || size.is_full(inner.config.batch_events) {
             return;
         }
-        if last.routed {
+        if last.request_id().is_none() {
+            until = until.min(began + GATHERING);
+        } else if last.routed {
             until = until.min(routed_until);
         }
         let next = tokio::select! {

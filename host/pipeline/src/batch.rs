@@ -1,6 +1,7 @@
 //! One batch of a lane, from reading the subjects to writing the effects.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use nudge_apps::App;
@@ -94,6 +95,7 @@ async fn process_with(
 ) -> Result<(), Trouble> {
     let mut reader = Reader::new(&inner.db);
     let before = reading::subjects(&mut reader, app.id, works, recalled).await?;
+    keep_replays_apart(works, &before)?;
     let mut after = as_of(&before.all, inner.clock.now());
     let mut states = memory::states(recalled, &before.all);
     let given = run_firings::of(&mut reader, app.id, works, &before).await?;
@@ -127,14 +129,11 @@ async fn process_with(
             evaluate(inner, app, items, groups, ledger).await?
         }
     };
-    if quota::matters(&decisions) {
-        let mut tx = inner.db.read().await?;
-        quota::enforce(&mut tx, app, works, &items, &before.all, &mut decisions).await?;
-    }
+    within_quota(inner, app, works, &items, &before.all, &mut decisions).await?;
     let trials = trials.map(|trials| trials.against(&decisions));
     // No plugin has a say in these any longer.
     decisions.fired.splice(..0, waited);
-    decisions.fired = delivery_rules::in_order(app, decisions.fired);
+    decisions.fired = delivery_rules::in_order(app, &items, decisions.fired);
     let now = inner.clock.now();
     let gate = Gate::open(&inner.db, app, &items, &after, &decisions.fired, now).await?;
     let messages = messages::make(inner, app, &items, &after, &decisions.fired, &gate).await?;
@@ -144,11 +143,49 @@ async fn process_with(
     commit(inner, &mut effects).await?;
     calls.settle();
     memory::update(&mut states, &effects);
-    let written = std::mem::take(&mut effects.subjects);
-    inner.memory.remember(app.id, written, states);
+    inner
+        .memory
+        .remember(app.id, std::mem::take(&mut effects.subjects), states);
     finish(inner, works, &items, effects);
     if let Some(trials) = trials {
         trials.offer(inner, app, items);
+    }
+    Ok(())
+}
+
+/// Refuses what people's plugins would keep beyond their room.
+async fn within_quota(
+    inner: &Inner,
+    app: &App,
+    works: &[Work],
+    items: &[Item],
+    subjects: &[Subject],
+    decisions: &mut Decisions,
+) -> Result<(), Trouble> {
+    if quota::matters(decisions) {
+        let mut tx = inner.db.read().await?;
+        quota::enforce(&mut tx, app, works, items, subjects, decisions).await?;
+    }
+    Ok(())
+}
+
+/// Refuses a dead letter that is replayed together with other work of its person, under whichever alias. It is decided about
+/// as of its own time, which is not that of the others.
+fn keep_replays_apart(works: &[Work], subjects: &Subjects) -> Result<(), Trouble> {
+    let mut replaying: HashMap<usize, bool> = HashMap::new();
+    for work in works {
+        let Some(subject) = subjects.of(work.alias) else {
+            continue;
+        };
+        match replaying.entry(subject) {
+            Entry::Vacant(first) => {
+                first.insert(work.replays());
+            }
+            Entry::Occupied(earlier) if *earlier.get() || work.replays() => {
+                return Err(Trouble::Conflict);
+            }
+            Entry::Occupied(_) => {}
+        }
     }
     Ok(())
 }
@@ -282,12 +319,7 @@ fn parts(app: &App, source: &Source, stored: &Stored, subject: &mut Subject) -> 
             }
             // An event that a campaign counts comes before those that it decides about.
             let counts = app.looks_back_at(name);
-            add(
-                session.number,
-                false,
-                app.campaigns_for(name).collect(),
-                counts,
-            );
+            add(session.number, false, concerned(app, name), counts);
         }
         Source::Timer(timer) => {
             let campaigns = one(timer.campaign_id).collect();
@@ -316,6 +348,14 @@ fn parts(app: &App, source: &Source, stored: &Stored, subject: &mut Subject) -> 
         }
     }
     parts
+}
+
+/// The campaigns that an event of this name concerns, each once: some read it by its name and with all others.
+fn concerned(app: &App, name: &str) -> Vec<usize> {
+    let mut campaigns: Vec<usize> = app.campaigns_for(name).collect();
+    campaigns.sort_unstable();
+    campaigns.dedup();
+    campaigns
 }
 
 /// Whether a campaign reads events of this one's name.

@@ -196,8 +196,31 @@ fn of_itself(running: &ActiveCampaign, clock: &CapWindow) -> Option<CapWindow> {
 
 /// Firings in the order in which they are judged: as their items came, and of one item by priority, so that the
 /// most important one takes what a cap leaves.
-pub(super) fn in_order(app: &App, mut fired: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+pub(super) fn in_order(
+    app: &App,
+    items: &[Item],
+    mut fired: Vec<(usize, usize)>,
+) -> Vec<(usize, usize)> {
+    let places = places(items);
+    let place = |item: usize| places.get(item).copied().unwrap_or(item);
     let priority = |campaign: usize| app.campaigns.get(campaign).map(|running| running.priority);
-    fired.sort_by_key(|(campaign, item)| (*item, Reverse(priority(*campaign)), *campaign));
+    fired.sort_by_key(|(campaign, item)| {
+        let priority = Reverse(priority(*campaign));
+        (place(*item), priority, *campaign, *item)
+    });
     fired
+}
+
+/// For each item the first one that counts as the same. What waited is an item for each campaign, also where all of them
+/// wait for one event and are due together.
+fn places(items: &[Item]) -> Vec<usize> {
+    let mut firsts: HashMap<(usize, i64, Timestamp), usize> = HashMap::new();
+    let place = |(number, item): (usize, &Item)| {
+        if item.timer.is_none() && item.occasion_id.is_none() {
+            return number;
+        }
+        let moment = (item.subject, item.stored.seq, item.at());
+        *firsts.entry(moment).or_insert(number)
+    };
+    items.iter().enumerate().map(place).collect()
 }

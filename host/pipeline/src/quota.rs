@@ -348,8 +348,8 @@ fn refuse(app: &App, works: &[Work], items: &[Item], decisions: &mut Decisions, 
         campaign,
         item,
         reason: "refused",
-        detail: "the app's plugins keep as much as they may of all subjects together; erase plugin state that is not needed, or \
-                 let timers fall due"
+        detail: "the plugins of all campaigns together keep as much of this person as they may; erase plugin state that is not \
+                 needed, or let timers fall due"
             .into(),
     });
     decisions.failed.extend(failed);
@@ -363,6 +363,7 @@ fn concerns(app: &App, works: &[Work], item: &Item, campaign: usize) -> bool {
         // What only waited was decided before.
         Some(Source::Occasion(due)) => due.firing_id.is_none() && is(due.campaign_id),
         Some(Source::Letter { campaign_id, .. }) => campaign_id.is_some_and(is),
+        Some(Source::Request(_)) if item.begins => app.session_campaigns().contains(&campaign),
         Some(Source::Request(_)) => app
             .campaigns_for(&item.stored.event.name)
             .any(|concerned| concerned == campaign),

@@ -11,11 +11,11 @@ use nudge_platform::due::{self, Next, Pacer, Setbacks};
 use nudge_records::events;
 use nudge_records::events::Origin;
 use nudge_records::events::store::{RequestKey, Stored};
-use nudge_records::scheduled_work;
+use nudge_records::scheduled_work::{self, ClaimedOccasion};
 use nudge_records::subjects;
 use uuid::Uuid;
 
-use super::claims::{self, ClaimedTimer};
+use super::claims::{self, ClaimedRequest, ClaimedTimer};
 use super::devices::Device;
 use super::signs::Signs;
 use super::work::{Claim, DueTimer, Source, Work};
@@ -273,13 +273,12 @@ impl Recovery {
             Vec::new()
         };
         tx.commit().await?;
+        let (timers, occasions) = in_order(timers, occasions);
 
         let more = requests.len() + timers.len() + occasions.len() > 0;
         let mut tx = inner.db.read().await?;
-        let keys: Vec<RequestKey> = requests
-            .iter()
-            .map(|request| (request.alias_number, request.id))
-            .collect();
+        let key = |request: &ClaimedRequest| (request.alias_number, request.id);
+        let keys: Vec<RequestKey> = requests.iter().map(key).collect();
         let mut events = events::store::events_of(&mut tx, &keys).await?;
         for request in requests {
             let mut events = events.remove(&request.id).unwrap_or_default();
@@ -353,6 +352,20 @@ impl Recovery {
         claims::leave(&mut tx, inner.node()).await?;
         tx.commit().await
     }
+}
+
+/// What was claimed in the order in which it counts: a database answers with rows in any.
+fn in_order(
+    mut timers: Vec<ClaimedTimer>,
+    mut occasions: Vec<ClaimedOccasion>,
+) -> (Vec<ClaimedTimer>, Vec<ClaimedOccasion>) {
+    timers.sort_by_key(|timer| (timer.due_at, timer.event_seq));
+    // The numbers of a campaign's own occasions descend.
+    occasions.sort_by_key(|occasion| {
+        let at = scheduled_work::instant_of(occasion.event_seq);
+        (at, occasion.event_seq)
+    });
+    (timers, occasions)
 }
 
 /// Events that were sent, by their numbers, with their apps and aliases.

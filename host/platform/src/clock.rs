@@ -79,14 +79,23 @@ pub fn to_text(instant: Timestamp) -> String {
 }
 
 /// Reads an ISO 8601 instant with an offset: RFC 3339's form, and those that ISO 8601 has besides, without seconds,
-/// with `+0100` or `+01` for an offset.
+/// with `+0100` or `+01` for an offset. A year has four digits: with instants of all of those one can calculate.
 pub fn from_text(text: &str) -> Option<Timestamp> {
+    if !has_plain_year(text) {
+        return None;
+    }
     let besides = |form| DateTime::parse_from_str(text, form).ok();
     DateTime::parse_from_rfc3339(text)
         .ok()
         .or_else(|| besides("%Y-%m-%dT%H:%M:%S%.f%#z"))
         .or_else(|| besides("%Y-%m-%dT%H:%M%#z"))
         .map(|instant| Timestamp(instant.timestamp_micros()))
+}
+
+/// Whether a date begins with a year of four digits and no sign.
+pub fn has_plain_year(text: &str) -> bool {
+    let year = text.split('-').next().unwrap_or_default();
+    year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -119,6 +128,9 @@ mod tests {
             "2026-02-30T09:30:00Z",
             "1769851800",
             "",
+            "+200000-01-31T09:30:00Z",
+            "-0001-01-31T09:30Z",
+            "+2026-01-31T09:30Z",
         ] {
             assert_eq!(from_text(none), None, "{none}");
         }

@@ -7,7 +7,7 @@ use nudge_wasm::Plugin;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use super::{Lost, Plugins, Unloadable};
+use super::{Lost, Plugins, Unloadable, Workers};
 
 /// Of so many threads one at a time may be away from the events.
 const SHARE: usize = 4;
@@ -34,7 +34,61 @@ impl Plugins {
         app_id: Uuid,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Lost> {
-        let _turn = self.asides.acquire().await.map_err(|_| Lost)?;
-        self.workers.run(app_id, work).await
+        in_turn(&self.asides, &self.workers, app_id, work).await
+    }
+}
+
+async fn in_turn<T: Send + 'static>(
+    turns: &Arc<Semaphore>,
+    workers: &Workers,
+    app_id: Uuid,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Lost> {
+    let turn = Arc::clone(turns).acquire_owned().await;
+    let turn = turn.map_err(|_| Lost)?;
+    // The work has the turn: it runs also when nobody waits for it any longer.
+    let work = move || {
+        let done = work();
+        drop(turn);
+        done
+    };
+    workers.run(app_id, work).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::Share;
+
+    #[tokio::test]
+    async fn work_that_nobody_waits_for_any_longer_keeps_its_turn_until_it_is_over() {
+        let workers = Workers::start("test", 4, Share::ALL).unwrap();
+        let turns = turns(4);
+        let (ready, running) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let mut asked = JoinSet::new();
+        asked.spawn({
+            let (turns, workers) = (Arc::clone(&turns), workers.clone());
+            async move {
+                let work = move || {
+                    ready.send(()).unwrap();
+                    ended.recv()
+                };
+                in_turn(&turns, &workers, Uuid::nil(), work).await
+            }
+        });
+        tokio::task::yield_now().await;
+        running.recv().unwrap();
+        asked.shutdown().await;
+        assert_eq!(turns.available_permits(), 0);
+        end.send(()).unwrap();
+        let next = in_turn(&turns, &workers, Uuid::nil(), || 7);
+        let next = tokio::time::timeout(Duration::from_mins(1), next).await;
+        assert_eq!(next.unwrap().unwrap(), 7);
     }
 }

@@ -12,7 +12,7 @@
 //! - **A push token is one person's device's** (`tokens/store.rs`). `push_tokens` has a row for each device of a person; a token is in one row. Whoever shows a
 //!   token has it. The name of a device proves nothing.
 //! - **A browser's endpoint is looked up when a message goes there**, never when it is registered, so that no answer tells which names exist.
-//! - **Apps take turns** (`sender/share.rs`, pure). Urgent messages go first; no app has more than an eighth of a process's messages in hand.
+//! - **Apps take turns** (`records/src/deliveries/in_hand/share.rs`, pure). Urgent messages go first; no app has more than about an eighth of what a process has in hand.
 //! - **A refused credential rests** until a newer one is uploaded or it is deleted. No answer of a browser's endpoint is held against the shared credential.
 //! - **A message that a plugin fails on is `failed`, `plugin_error`**, and where an event is behind it, a dead letter from which it is made again.
 //! - **A webhook is sent at least once**, under the same id, outside of any transaction; it waits for the earlier ones of its endpoint and delivery unless those

@@ -151,16 +151,21 @@ pub async fn deletions(db: &Db, secrets: &Secrets, url: &str) -> anyhow::Result<
     if !opening::is_there(url)? {
         bail!("there is no database at {url}");
     }
+    // The URL of PostgreSQL may have a password.
+    let shown = nudge_db::sqlite_path(url).map_or("the later state's URL", |_| url);
     let later = Db::open_to_read(&Options::new(url.to_owned(), 1))
         .await
-        .with_context(|| format!("can't open {url}"))?;
+        .with_context(|| format!("can't open {shown}"))?;
     let done = async {
         let schema = later.schema(&migrations()).await;
-        match schema.with_context(|| format!("can't read {url}"))? {
-            Schema::Empty => bail!("there is no database of Nudge at {url}"),
-            Schema::Newer => bail!("{url}: {NEWER}"),
+        match schema.with_context(|| format!("can't read {shown}"))? {
+            Schema::Empty => bail!("there is no database of Nudge at {shown}"),
+            Schema::Newer => bail!("{shown}: {NEWER}"),
             Schema::Current | Schema::Older => {}
         }
+        db.migrate(&migrations())
+            .await
+            .context("can't bring the database's schema up to date")?;
         let pseudonyms = Pseudonyms::open(db, secrets).await?;
         let theirs = Pseudonyms::read(&later, secrets).await.map_err(of_later)?;
         if theirs.as_ref() != Some(&pseudonyms) {

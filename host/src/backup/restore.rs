@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use indicatif::ProgressBar;
-use nudge_db::Db;
 use nudge_people::privacy::again::Again;
 use nudge_platform::config::Config;
-use nudge_platform::schema::migrations;
 use nudge_platform::secrets::Secrets;
 use tempfile::NamedTempFile;
 
@@ -45,12 +43,15 @@ pub async fn restore(
     let database = embedded(&url)?;
     data_dir::make(config)?;
     let data_dir = &config.server.data_dir;
-    let _lock = lock(data_dir)?;
+    let _lock = lock(config)?;
     refuse_existing(database)?;
     let folder = named(database, FOLDER);
     // One that was interrupted.
     clear(&folder)?;
-    DirBuilder::new().mode(0o700).create(&folder)?;
+    DirBuilder::new()
+        .mode(0o700)
+        .create(&folder)
+        .with_context(|| format!("can't make the folder {}", folder.display()))?;
 
     let unpacked = unpack(file, &folder, identities, progress).await;
     progress.set_message("checking");
@@ -119,18 +120,11 @@ async fn prepare(
     let secrets = Secrets::load(&config.secrets, folder)?;
     let db = open_copy(&folder.join(archive::DATABASE), &secrets).await?;
     let again = match later {
-        Some(later) => Some(do_again(&db, &secrets, later).await?),
+        Some(later) => Some(super::deletions(&db, &secrets, later).await?),
         None => None,
     };
     db.close().await;
     Ok(again)
-}
-
-async fn do_again(db: &Db, secrets: &Secrets, later: &str) -> anyhow::Result<Again> {
-    db.migrate(&migrations())
-        .await
-        .context("can't bring the database's schema up to date")?;
-    super::deletions(db, secrets, later).await
 }
 
 /// Gives all its place: the key first, as a server makes one where it finds none.
@@ -147,9 +141,11 @@ fn place(
     }
     fs::rename(folder.join(archive::DATABASE), database)
         .with_context(|| format!("can't write {}", database.display()))?;
-    if let Some(parent) = database.parent() {
-        File::open(parent)?.sync_all()?;
-    }
+    // The new name is on disk once the directory is.
+    let parent = database
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
     Ok(Restored {
         database: database.to_owned(),
         has_key,

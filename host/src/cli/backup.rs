@@ -7,12 +7,14 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use nudge_db::Schema;
 use nudge_platform::config::Config;
 
 use super::ServerArguments;
 use crate::backup;
 use crate::backup::age::{Identity, Recipient};
 use crate::data_dir::lock;
+use crate::opening;
 use crate::server::open_secrets;
 
 #[derive(Debug, Args)]
@@ -133,13 +135,19 @@ pub(super) async fn deletions(
     arguments: DeletionsArguments,
 ) -> anyhow::Result<()> {
     arguments.server.apply(&mut config);
-    let data_dir = &config.server.data_dir;
+    let url = config.database_url();
+    if !opening::is_there(&url)? {
+        bail!("there is no database at {url}: name its server's folder with --data-dir");
+    }
     // A server that runs has people in memory.
-    let is_embedded = nudge_db::sqlite_path(&config.database_url()).is_some();
-    let _lock = is_embedded.then(|| lock(data_dir)).transpose()?;
+    let is_embedded = nudge_db::sqlite_path(&url).is_some();
+    let _lock = is_embedded.then(|| lock(&config)).transpose()?;
     let db = super::serve::open(&config).await?;
     let again = async {
-        let (_, secrets) = open_secrets(&config, &db).await?;
+        let (schema, secrets) = open_secrets(&config, &db).await?;
+        if schema == Schema::Empty {
+            bail!("the database is empty: restore a backup into it first");
+        }
         backup::deletions(&db, &secrets, &arguments.from).await
     };
     let again = again.await;

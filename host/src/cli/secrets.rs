@@ -58,7 +58,7 @@ async fn rotate(mut config: Config, arguments: RotateArguments) -> anyhow::Resul
     }
     let data_dir = &config.server.data_dir;
     // A server that runs would go on sealing with the earlier key.
-    let _lock = lock(data_dir)?;
+    let _lock = lock(&config)?;
     require_database_keys(&config).await?;
     Secrets::rotate_file(data_dir, arguments.new_key.as_deref())?;
     super::say(
@@ -161,7 +161,7 @@ async fn forget(mut config: Config, arguments: ServerArguments) -> anyhow::Resul
             "`secrets.masterKey` is configured: remove the earlier keys from `secrets.previousKeys`"
         );
     }
-    let _lock = lock(&config.server.data_dir)?;
+    let _lock = lock(&config)?;
     // What was still sealed with an earlier key would be lost.
     reseal(&config).await?;
     Secrets::forget_previous(&config.server.data_dir)?;

@@ -268,7 +268,7 @@ async fn commit(
     tx.commit().await?;
     for (submission, outcome) in plan.submissions.iter().zip(outcomes) {
         let events = outcome.map_or_else(|_| Vec::new(), |replayed| replayed.events);
-        kept::count(&services.stats, submission, &events, &[]);
+        kept::count(&services.stats, submission, &events, |_| false);
     }
     Ok(())
 }

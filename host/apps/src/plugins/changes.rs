@@ -225,7 +225,10 @@ pub(super) async fn delete(services: &Services, owner: &Owner, name: &str) -> Re
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     owner.entry(services, &mut tx, name).await?;
-    store::lock(&mut tx, owner.app_id, name).await?;
+    if !store::lock(&mut tx, owner.app_id, name).await? {
+        // Somebody else was there first.
+        return Err(Error::no_plugin(name));
+    }
     // Before it is read what names the plugin: what comes to name it moves the version too, and then looks whether it is there.
     owner.bump_version(&mut tx, now).await?;
     if let Some(detail) = references::of(&mut tx, owner.app_id, name).await? {

@@ -6,6 +6,7 @@
 
 pub mod expand;
 pub mod looking;
+mod naming;
 pub mod store;
 
 use std::collections::BTreeSet;
@@ -22,9 +23,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::event_names;
-use crate::trigger::Terms;
 
 pub use expand::{Audiences, CYCLE, Touch, named};
+pub(crate) use naming::is_watched;
 pub use store::{Use, UseKind};
 
 /// Segments that an app may have (contract 19).
@@ -314,15 +315,12 @@ async fn hold_together(tx: &mut Tx, segment: &Segment) -> Result<(), Error> {
     expanded(&audiences, Some(segment.id), &segment.content.audience)?;
     let users = users(&audiences, segment.id)?;
     let concerned = users.into_iter().chain([segment.id]).collect();
-    for body in store::naming(tx, segment.app_id, &concerned).await? {
-        let terms = Terms {
-            trigger: body.get("trigger"),
-            audience: body.get("audience"),
-        };
-        if let Err(errors) = terms.configuration(&audiences) {
-            let name = body.get("name").and_then(Value::as_str).unwrap_or_default();
-            return Err(breaks(&format!("\"{name}\""), &errors));
-        }
+    for row in naming::all(tx, segment.app_id, &concerned).await? {
+        row.look(|user| {
+            let configuration = user.terms.configuration(&audiences);
+            let broken = |errors: Vec<FieldError>| breaks(&format!("\"{}\"", user.name), &errors);
+            configuration.map(drop).map_err(broken)
+        })??;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Content, Segment};
+use super::{Content, Segment, naming};
 use crate::store::Hold;
 
 /// What names a segment.
@@ -320,74 +320,37 @@ pub async fn uses(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Result<Vec<(Uuid, 
         user_id: Uuid,
         kind: String,
         segment: Option<String>,
-        body: Option<String>,
     }
     let mut found = Vec::new();
     for chunk in ids.chunks(Rows::MOST) {
         let rows: Vec<UseRow> = tx
             .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
             .push(
-                " SELECT u.segment_id, u.user_id, u.kind, s.name AS segment, c.body
+                " SELECT u.segment_id, u.user_id, u.kind, s.name AS segment
                   FROM v JOIN segment_uses u ON u.segment_id = v.id
-                  LEFT JOIN segments s ON s.id = u.user_id LEFT JOIN campaigns c ON c.id = u.user_id
+                  LEFT JOIN segments s ON s.id = u.user_id
                   WHERE u.app_id = ",
             )
             .push_bind(app_id)
             .push(" ORDER BY u.kind, u.user_id")
             .fetch_all()
             .await?;
-        for row in rows {
-            let named = |body: String| -> Option<String> {
-                let body: Value = serde_json::from_str(&body).ok()?;
-                Some(body.get("name")?.as_str()?.to_owned())
-            };
-            let name = row.segment.or_else(|| row.body.and_then(named));
-            let used = Use {
-                kind: UseKind::parse(&row.kind)?,
-                id: row.user_id,
-                name: name.unwrap_or_default(),
-            };
-            found.push((row.segment_id, used));
-        }
+        found.extend(rows);
     }
-    Ok(found)
-}
-
-/// What people wrote of the surveys and campaigns that name any of some segments, and were not put away.
-pub async fn naming(tx: &mut Tx, app_id: Uuid, ids: &BTreeSet<Uuid>) -> Result<Vec<Value>> {
-    let bodies: Vec<String> = tx
-        .sql(
-            "SELECT c.body FROM campaigns c WHERE c.app_id = $1 AND c.status <> 'archived' AND c.id IN (
-                SELECT u.user_id FROM segment_uses u WHERE u.app_id = $1 AND u.segment_id IN ",
-        )
-        .bind(app_id)
-        .push_list(ids.iter().copied())
-        .push(") ORDER BY c.id")
-        .fetch_values()
-        .await?;
-    bodies.iter().map(|body| parse(body)).collect()
-}
-
-/// Whether a campaign that runs waits for changes of a segment, so that it is known who is in it.
-pub async fn is_watched(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
-    let bodies: Vec<String> = tx
-        .sql(
-            "SELECT c.body FROM segment_uses u JOIN campaigns c ON c.id = u.user_id
-             WHERE u.app_id = $1 AND u.segment_id = $2 AND c.status = 'active'",
-        )
-        .bind(app_id)
-        .bind(id)
-        .fetch_values()
-        .await?;
-    let watches = |body: &String| {
-        let body: Value = serde_json::from_str(body).unwrap_or_default();
-        let terms = crate::trigger::Terms {
-            trigger: body.get("trigger"),
-            audience: None,
+    // Once each, however many segments one names: a name is within all that a campaign says.
+    let campaigns = found.iter().filter(|row| row.segment.is_none());
+    let campaigns = campaigns.map(|row| row.user_id).collect();
+    let names = naming::names(tx, app_id, &campaigns).await?;
+    let read = |row: UseRow| {
+        let name = row.segment.or_else(|| names.get(&row.user_id).cloned());
+        let used = Use {
+            kind: UseKind::parse(&row.kind)?,
+            id: row.user_id,
+            name: name.unwrap_or_default(),
         };
-        terms.watch().is_some_and(|watch| watch.segment_id == id)
+        Ok((row.segment_id, used))
     };
-    Ok(bodies.iter().any(watches))
+    found.into_iter().map(read).collect()
 }
 
 /// Sizes of a segment that were found from an instant on and before another, the oldest first.

@@ -20,6 +20,7 @@ pub use crate::lifecycle::{Error, create, update};
 use crate::runs::Manner;
 use crate::segments::Audiences;
 use crate::store;
+use crate::targeting::Schedule;
 use crate::theme;
 use crate::trigger::{self, BY_THE_CALENDAR, Terms};
 use flow::Flow;
@@ -120,9 +121,12 @@ impl Content {
                 .filter(names_plugin)
                 .or(by_the_calendar)
         } else {
-            let scheduled = self.mode == Mode::Scheduled;
-            let by_the_calendar = by_the_calendar.filter(|_| scheduled);
-            self.trigger.as_ref().or(by_the_calendar)
+            match self.mode {
+                Mode::Triggered | Mode::OnDemand => self.trigger.as_ref(),
+                Mode::Scheduled => self.trigger.as_ref().or(by_the_calendar),
+                // Whatever it would wait for: who has no link does not meet it.
+                Mode::LinkOnly => None,
+            }
         };
         Terms {
             trigger,
@@ -325,6 +329,15 @@ impl Content {
 
     fn setting(&self, name: &str) -> Option<&Value> {
         self.settings.as_ref()?.get(name)
+    }
+
+    /// Whether its schedule has begun and is not over. Days and hours are not asked: who opens a survey is not disturbed by it.
+    pub fn is_open_at(&self, now: Timestamp) -> bool {
+        let schedule = Schedule::read(self.schedule.as_ref(), "/schedule");
+        schedule.is_ok_and(|schedule| {
+            schedule.start_at.is_none_or(|start_at| start_at <= now)
+                && schedule.end_at.is_none_or(|end_at| now < end_at)
+        })
     }
 
     /// Whether instructions come with an attempt, so that no request starts one.

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::MessageKind;
 use super::name::snake_case;
+use crate::event::skew;
 
 /// What is wrong with a message.
 pub(super) type MessageError = FieldError;
@@ -183,10 +184,16 @@ impl<'a> Message<'a> {
         Ok(message)
     }
 
-    /// When it is of, if it or its client says so.
-    pub(super) fn moment(&self) -> Option<Timestamp> {
-        let says_so = self.is_timed || self.sent_at.is_some();
-        clock::from_text(&self.timestamp).filter(|_| says_so)
+    /// Whether it or its client says when it is of.
+    pub(super) fn is_dated(&self) -> bool {
+        self.is_timed || self.sent_at.is_some()
+    }
+
+    /// When it is of by the server's clock, if it or its client says so.
+    pub(super) fn moment(&self, received_at: Timestamp) -> Option<Timestamp> {
+        let said = clock::from_text(&self.timestamp).filter(|_| self.is_dated())?;
+        let skew = skew(self.sent_at, received_at);
+        Some(Timestamp(said.0.saturating_add(skew)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whose messages are whose, and what becomes of them.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -12,7 +12,7 @@ use nudge_db::Timestamp;
 use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Mark};
 use nudge_platform::rate_limits::Policy;
-use nudge_platform::{clock, id, secrets};
+use nudge_platform::{id, secrets};
 use nudge_records::events::MOST_BYTES;
 use nudge_records::events::canonical::canonical;
 use nudge_records::subjects::current::check_anonymous_id;
@@ -94,7 +94,7 @@ impl Collection<'_> {
                 }),
             }
         }
-        let people = by_person(named);
+        let people = by_person(named, self.trust);
         if self.trust == Trust::Anonymous && people.len() > MOST_PUBLIC_PEOPLE {
             let detail = format!(
                 "a request with a public write key has messages of at most {MOST_PUBLIC_PEOPLE} people; use a server key"
@@ -160,50 +160,49 @@ impl Collection<'_> {
         Ok(refused)
     }
 
-    /// Counts the bytes of messages for the one whom they name, where nothing but the messages says who that is.
+    /// Counts the bytes of messages for those whom they name, where nothing but the messages says who that is.
     fn count_bytes(&self, messages: &[Message<'_>]) -> Result<(), ApiError> {
-        let named = messages.first().and_then(|first| self.person(first).ok());
-        let Some(Person::External(name) | Person::Anonymous(name)) =
-            named.filter(|_| self.trust != Trust::Server)
-        else {
+        if self.trust == Trust::Server {
             return Ok(());
-        };
-        let hash = secrets::hash(&[self.app.id.as_bytes(), name.as_bytes()]);
-        let owner = hash.first_chunk().copied().unwrap_or_default();
-        let bytes = messages.iter().map(|message| message.bytes).sum();
-        self.notes
-            .count_bytes_for(Policy::SubjectBytes, owner, bytes)
+        }
+        let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+        for message in messages {
+            if let Ok(Person::External(name) | Person::Anonymous(name)) = self.person(message) {
+                *sizes.entry(name).or_default() += message.bytes;
+            }
+        }
+        for (name, bytes) in sizes {
+            let hash = secrets::hash(&[self.app.id.as_bytes(), name.as_bytes()]);
+            let owner = hash.first_chunk().copied().unwrap_or_default();
+            self.notes
+                .count_bytes_for(Policy::SubjectBytes, owner, bytes)?;
+        }
+        Ok(())
     }
 
-    /// Whose messages these are; somebody new, if need be.
-    async fn owner(&self, messages: &[Message<'_>]) -> Result<Result<Owner, Refusal>, ApiError> {
+    /// Whose message this is; somebody new, if need be. `latest`: when the latest is of what would be taken of the person.
+    async fn owner(
+        &self,
+        message: &Message<'_>,
+        latest: impl FnOnce() -> Option<Timestamp>,
+    ) -> Result<Result<Owner, Refusal>, ApiError> {
         let (services, app_id) = (self.services, self.app.id);
-        let person = messages.first().and_then(|first| self.person(first).ok());
-        match person {
-            Some(Person::External(name)) => {
+        match self.person(message) {
+            Ok(Person::External(name)) => {
                 if !is_external_id(name) {
                     let detail = "userId has 1 to 256 characters and no control characters";
                     return Ok(Err(("invalid", detail)));
                 }
-                let ahead = self.app.settings.ingest.future_window_seconds;
-                let most = self
-                    .received_at
-                    .0
-                    .saturating_add(ahead.saturating_mul(1_000_000));
-                let moments = messages.iter().filter_map(Message::moment);
-                let latest = moments.filter(|at| at.0 <= most).max();
-                let (standing, erasing) = owner::named(services, app_id, name, || latest).await?;
+                let (standing, erasing) = owner::named(services, app_id, name, latest).await?;
                 Ok(Ok(Owner::unproven(standing, erasing)))
             }
-            Some(Person::Anonymous(name)) => {
+            Ok(Person::Anonymous(name)) => {
                 if check_anonymous_id("", name).is_err() {
                     let detail = "anonymousId has 1 to 128 characters and no control characters";
                     return Ok(Err(("invalid", detail)));
                 }
                 let (kind, now) = (AliasKind::Anonymous, services.clock.now());
-                let platform = messages
-                    .first()
-                    .and_then(|first| first.origin.platform.as_deref());
+                let platform = message.origin.platform.as_deref();
                 let (db, pseudonyms) = (&services.db, &services.pseudonyms);
                 let standing =
                     subjects::ensure(db, pseudonyms, app_id, kind, name, platform, now).await?;
@@ -213,34 +212,49 @@ impl Collection<'_> {
                 }
                 Ok(Ok(Owner::unproven(standing, false)))
             }
-            None => Ok(Err(("required", "send userId or anonymousId"))),
+            Err(_) => Ok(Err(("required", "send userId or anonymousId"))),
+        }
+    }
+
+    /// What the events of anybody are checked against.
+    fn rules(&self, sent_at: Option<Timestamp>) -> Rules<'_> {
+        Rules {
+            app_id: self.app.id,
+            alias: NOBODY,
+            mismatch: None,
+            anonymous_id: None,
+            external_id: None,
+            events_after: None,
+            settings: &self.app.settings.ingest,
+            received_at: self.received_at,
+            skew: event::skew(sent_at, self.received_at),
         }
     }
 
     /// Takes events that follow each other, of one person and origin.
     async fn events(&self, run: &[Message<'_>]) -> Result<Vec<Refused>, ApiError> {
-        let owner = match self.owner(run).await? {
-            Ok(owner) => owner,
-            Err(refusal) => return Ok(run.iter().map(|one| refused(one, refusal)).collect()),
-        };
         let Some(first) = run.first() else {
             return Ok(Vec::new());
-        };
-        let rules = Rules {
-            app_id: self.app.id,
-            alias: owner.alias,
-            mismatch: None,
-            anonymous_id: None,
-            external_id: None,
-            events_after: owner.events_after,
-            settings: &self.app.settings.ingest,
-            received_at: self.received_at,
-            skew: event::skew(first.sent_at, self.received_at),
         };
         let (fitting, large): (Vec<(usize, &Message<'_>)>, Vec<_>) = run
             .iter()
             .enumerate()
             .partition(|(_, message)| message.bytes <= MOST_BYTES);
+        let rules = self.rules(first.sent_at);
+        let latest = || {
+            let dated = fitting.iter().filter(|(_, message)| message.is_dated());
+            let dated = dated.map(|(_, message)| body(message)).collect();
+            event::latest(&Events::Read(dated), &rules)
+        };
+        let owner = match self.owner(first, latest).await? {
+            Ok(owner) => owner,
+            Err(refusal) => return Ok(run.iter().map(|one| refused(one, refusal)).collect()),
+        };
+        let rules = Rules {
+            alias: owner.alias,
+            events_after: owner.events_after,
+            ..rules
+        };
         let bodies = fitting.iter().map(|(_, message)| body(message));
         let (checked, mut rejections) = event::check_all(Events::Read(bodies.collect()), &rules);
         let place = |index: usize| fitting.get(index).map_or(index, |(place, _)| *place);
@@ -284,12 +298,13 @@ impl Collection<'_> {
         if message.bytes > MOST_BYTES {
             return Ok(vec![refused(message, ("event_too_large", TOO_LARGE))]);
         }
-        let owner = match self.owner(std::slice::from_ref(message)).await? {
-            Ok(owner) if owner.alias == NOBODY => Err(("suppressed_subject", DELETED)),
-            outcome => outcome,
+        let moment = message.moment(self.received_at);
+        let owner = match self.owner(message, || self.until_ahead(moment)).await? {
+            Ok(owner) => owner,
+            Err(refusal) => return Ok(vec![refused(message, refusal)]),
         };
-        if let Err(refusal) = owner {
-            return Ok(vec![refused(message, refusal)]);
+        if is_of_deleted(&owner, moment) {
+            return Ok(vec![suppressed(message, owner.erasing)]);
         }
         let whom = match self.person(message) {
             Ok(Person::External(name)) => Whom::External(name.to_owned()),
@@ -300,8 +315,8 @@ impl Collection<'_> {
             Whom::External(name) => self.link(message, name).await?,
             _ => None,
         };
-        if let Some(refusal) = linked {
-            return Ok(vec![refused(message, refusal)]);
+        if let Some(refused) = linked {
+            return Ok(vec![refused]);
         }
         let id = mutation_id(self.app.id, message, traits, self.received_at);
         let update = match traits::update(&message.pointer, id, traits) {
@@ -339,12 +354,20 @@ impl Collection<'_> {
         Ok(vec![refused(message, refusal)])
     }
 
+    /// An instant that is no further ahead than events may be.
+    fn until_ahead(&self, at: Option<Timestamp>) -> Option<Timestamp> {
+        let ahead = self.app.settings.ingest.future_window_seconds;
+        let most = ahead.saturating_mul(1_000_000);
+        let most = self.received_at.0.saturating_add(most);
+        at.filter(|at| at.0 <= most)
+    }
+
     /// Links the anonymous id of a server's message to the person whom it names. One that is another person's stays theirs.
     async fn link(
         &self,
         message: &Message<'_>,
         external_id: &str,
-    ) -> Result<Option<Refusal>, ApiError> {
+    ) -> Result<Option<Refused>, ApiError> {
         let services = self.services;
         let is_anonymous = |id: &&str| check_anonymous_id("", id).is_ok();
         let anonymous_id = message.anonymous_id.as_deref().filter(is_anonymous);
@@ -355,7 +378,7 @@ impl Collection<'_> {
             app_id: self.app.id,
             anonymous_id,
             external_id,
-            issued_at: clock::from_text(&message.timestamp).unwrap_or(self.received_at),
+            issued_at: message.moment(self.received_at).unwrap_or(self.received_at),
             platform: message.origin.platform.as_deref(),
             client_id: None,
         };
@@ -368,25 +391,27 @@ impl Collection<'_> {
                 Ok(None)
             }
             Err(link::Error::IdentityConflict | link::Error::ClientSessionInvalid) => Ok(None),
-            Err(link::Error::Suppressed | link::Error::Erasing) => {
-                Ok(Some(("suppressed_subject", DELETED)))
+            Err(link::Error::Suppressed) => Ok(Some(suppressed(message, false))),
+            Err(link::Error::Erasing) => Ok(Some(suppressed(message, true))),
+            Err(link::Error::TooMany) => {
+                let detail = "the person has as many ids as a person can have";
+                Ok(Some(refused(message, ("limit_exceeded", detail))))
             }
-            Err(link::Error::TooMany) => Ok(Some((
-                "limit_exceeded",
-                "the person has as many ids as a person can have",
-            ))),
             Err(error @ link::Error::Storage(_)) => Err(error.into()),
         }
     }
 }
 
-/// The messages of each person, in their order. Ids that a message has together are one person's.
-fn by_person(messages: Vec<Message<'_>>) -> Vec<Vec<Message<'_>>> {
+/// The messages of each person, in their order. Ids that a message has together are one person's, unless the key's word
+/// for a user id is ignored.
+fn by_person(messages: Vec<Message<'_>>, trust: Trust) -> Vec<Vec<Message<'_>>> {
     let mut groups: Vec<usize> = Vec::new();
     let mut of_name: HashMap<(bool, String), usize> = HashMap::new();
     let mut of_message = Vec::with_capacity(messages.len());
     for message in &messages {
-        let names = [(true, &message.user_id), (false, &message.anonymous_id)];
+        let user_id = message.user_id.as_ref();
+        let user_id = user_id.filter(|_| trust != Trust::Anonymous);
+        let names = [(true, user_id), (false, message.anonymous_id.as_ref())];
         let mut group = None;
         for (is_user, name) in names {
             let Some(name) = name else { continue };
@@ -478,5 +503,19 @@ fn refused(message: &Message<'_>, (code, detail): Refusal) -> Refused {
         index: message.index,
         error: MessageError::new(&message.pointer, code, detail),
         retryable: false,
+    }
+}
+
+/// Whether what is of a moment is of somebody who was deleted.
+fn is_of_deleted(owner: &Owner, moment: Option<Timestamp>) -> bool {
+    let told = moment.zip(owner.events_after);
+    owner.alias == NOBODY || told.is_some_and(|(at, after)| at <= after)
+}
+
+/// The refusal of a message of somebody who was deleted. `erasing`: a new person begins once that is done.
+fn suppressed(message: &Message<'_>, erasing: bool) -> Refused {
+    Refused {
+        retryable: erasing,
+        ..refused(message, ("suppressed_subject", DELETED))
     }
 }

@@ -77,6 +77,13 @@ impl Mark {
         is_part || bit == Some(1)
     }
 
+    /// The requests that it says of that all of their events were sent.
+    pub(super) fn done(&self) -> impl Iterator<Item = i64> {
+        let (newest, done) = (self.newest(), self.done);
+        let backwards = (0..REQUESTS).filter(move |back| (done >> back) & 1 == 1);
+        backwards.map(move |back| newest - back)
+    }
+
     /// An event is sent.
     pub(super) fn note(&mut self, place: Place) {
         if let EventKey::Accepted(seq) = place.event {
@@ -191,6 +198,7 @@ mod tests {
         assert!(mark.has(seq(100, 3)) && !mark.has(seq(100, 4)) && mark.has(seq(99, 511)));
         assert!(mark.has_refused(Uuid::max(), Timestamp(7)));
         assert!(!mark.has_refused(Uuid::nil(), Timestamp(8)));
+        assert!(mark.done().eq((37..100).rev()));
     }
 
     #[test]

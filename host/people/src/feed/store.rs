@@ -2,7 +2,9 @@
 //! planner takes it for nothing else.
 
 use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
+use nudge_platform::event_names::{PROPERTY_CHANGED, SCHEDULED};
 use nudge_platform::hidden;
+use nudge_records::events::SEQ_BLOCK;
 use nudge_records::subjects::AliasKind;
 use uuid::Uuid;
 
@@ -368,31 +370,43 @@ pub async fn newest_seq(tx: &mut Tx) -> Result<i64> {
     Ok(newest.unwrap_or_default())
 }
 
-/// The numbers of an app's events above a number, with the instants of their receipt, newest first.
-pub async fn seqs_above(
+/// Which events of an app a stream may not have sent yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Unsent<'a> {
+    /// The app.
+    pub app_id: Uuid,
+    /// As far as it says their names.
+    pub filter: &'a Filter,
+    /// Only those with greater numbers.
+    pub floor: i64,
+    /// Requests whose events were sent, or were there before.
+    pub settled: &'a [i64],
+}
+
+/// The names of what the server notes by itself, which nobody is shown.
+const OWN_NAMES: [&str; 2] = [PROPERTY_CHANGED, SCHEDULED];
+
+// The statements divide numbers of events by it.
+const _: () = assert!(SEQ_BLOCK == 512);
+
+/// The numbers of unsent events, with the instants of their receipt, newest first.
+pub async fn unsent_seqs(
     tx: &mut Tx,
-    app_id: Uuid,
-    filter: &Filter,
-    floor: i64,
+    unsent: Unsent<'_>,
     most: i64,
 ) -> Result<Vec<(i64, Timestamp)>> {
     let statement = tx.sql("SELECT e.seq, e.received_at");
-    of_names(statement, (app_id, floor), filter)
+    of_unsent(statement, unsent)
         .push(" ORDER BY e.seq DESC LIMIT ")
         .push_bind(most)
         .fetch_all()
         .await
 }
 
-/// How many events an app has whose numbers are between two.
-pub async fn count_between(
-    tx: &mut Tx,
-    app_id: Uuid,
-    filter: &Filter,
-    (floor, end): (i64, i64),
-) -> Result<usize> {
+/// How many unsent events have numbers below one.
+pub async fn count_unsent(tx: &mut Tx, unsent: Unsent<'_>, end: i64) -> Result<usize> {
     let statement = tx.sql("SELECT count(*)");
-    let count: i64 = of_names(statement, (app_id, floor), filter)
+    let count: i64 = of_unsent(statement, unsent)
         .push(" AND e.seq < ")
         .push_bind(end)
         .fetch_scalar()
@@ -400,21 +414,34 @@ pub async fn count_between(
     Ok(usize::try_from(count).unwrap_or_default())
 }
 
-/// Goes on with an app's events above a number, as far as a filter says their names.
-fn of_names<'t>(
-    statement: Statement<'t>,
-    (app_id, floor): (Uuid, i64),
-    filter: &Filter,
-) -> Statement<'t> {
+/// The requests of unsent events with numbers below one, in no order.
+pub async fn unsent_requests(tx: &mut Tx, unsent: Unsent<'_>, end: i64) -> Result<Vec<i64>> {
+    let statement = tx.sql("SELECT DISTINCT e.seq / 512 AS request");
+    of_unsent(statement, unsent)
+        .push(" AND e.seq < ")
+        .push_bind(end)
+        .fetch_values()
+        .await
+}
+
+/// Goes on with unsent events `e`.
+fn of_unsent<'t>(statement: Statement<'t>, unsent: Unsent<'_>) -> Statement<'t> {
     let mut statement = statement
         .push(" FROM events e WHERE e.seq > $2 AND e.app_id = $1 AND e.alias_number NOT IN ")
         .push(hidden::ALIASES)
-        .bind(app_id)
-        .bind(floor);
-    if let Some(name) = &filter.name {
+        .bind(unsent.app_id)
+        .bind(unsent.floor)
+        .push(" AND e.name NOT IN ")
+        .push_list(OWN_NAMES);
+    if !unsent.settled.is_empty() {
+        statement = statement
+            .push(" AND e.seq / 512 NOT IN ")
+            .push_list(unsent.settled.iter().copied());
+    }
+    if let Some(name) = &unsent.filter.name {
         statement = statement.push(" AND e.name = ").push_bind(name.clone());
     }
-    if let Some(name) = &filter.exclude_name {
+    if let Some(name) = &unsent.filter.exclude_name {
         statement = statement.push(" AND e.name <> ").push_bind(name.clone());
     }
     statement

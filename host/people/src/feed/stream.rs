@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use super::http::FeedEventView;
 use super::mark::{self, Mark, request_of};
-use super::store::{self, FeedEvent};
+use super::store::{self, FeedEvent, Unsent};
 use super::{EventKey, EventVerdict, Filter};
 use crate::services::Shared;
 
@@ -51,6 +51,8 @@ struct Unseen {
     events: Vec<(EventKey, Timestamp)>,
     /// How many older ones there are besides.
     others: usize,
+    /// The requests of those of them that would be looked at again.
+    requests: Vec<i64>,
     /// The oldest refused event that was read, where there are older ones.
     refused_from: Option<Timestamp>,
 }
@@ -150,6 +152,7 @@ impl EventStream {
             // What is there already is not new.
             let there = stream.unseen().await?;
             stream.note_seen(&there.events);
+            stream.note_requests(&there.requests);
         }
         Ok(stream)
     }
@@ -260,12 +263,13 @@ impl EventStream {
         let mut tx = self.services.db.read().await?;
         let newest = store::newest_seq(&mut tx).await?;
         drop(tx);
+        self.top = self.top.max(newest);
         let Unseen {
             events: mut new,
             others,
+            requests,
             refused_from,
         } = self.unseen().await?;
-        self.top = self.top.max(newest);
         self.credit += self.looked_at.elapsed().as_secs_f64() * MOST_A_SECOND;
         self.credit = self.credit.min(MOST_A_SECOND);
         self.looked_at = Instant::now();
@@ -274,6 +278,7 @@ impl EventStream {
         if !new.is_empty() {
             new.sort_unstable_by_key(|(key, at)| (*at, *key));
             let chosen = self.choose(&new, others, &mut text);
+            self.note_requests(&requests);
             self.sent.settle(&new);
             let mut before = new.iter().peekable();
             for event in self.read(&chosen).await? {
@@ -299,13 +304,18 @@ impl EventStream {
     fn note_seen(&mut self, events: &[(EventKey, Timestamp)]) {
         for (key, at) in events {
             match key {
-                EventKey::Accepted(seq) => {
-                    let request = request_of(*seq);
-                    self.sent.note_all_of(request);
-                    self.seen.insert(request)
+                EventKey::Accepted(seq) => self.note_requests(&[request_of(*seq)]),
+                EventKey::Rejected(_) => {
+                    self.seen_refused.insert((*at, *key));
                 }
-                EventKey::Rejected(_) => self.seen_refused.insert((*at, *key)),
-            };
+            }
+        }
+    }
+
+    fn note_requests(&mut self, requests: &[i64]) {
+        for request in requests {
+            self.sent.note_all_of(*request);
+            self.seen.insert(*request);
         }
     }
 
@@ -315,10 +325,22 @@ impl EventStream {
         let (app_id, filter) = (self.app_id, &self.filter);
         let mut unseen = Unseen::default();
         if filter.wants(EventVerdict::Accepted) {
-            let seqs = store::seqs_above(&mut tx, app_id, filter, self.floor, MOST_COUNTED).await?;
+            let settled = self.settled();
+            let unsent = Unsent {
+                app_id,
+                filter,
+                floor: self.floor,
+                settled: &settled,
+            };
+            let seqs = store::unsent_seqs(&mut tx, unsent, MOST_COUNTED).await?;
             if let Some((oldest, _)) = oldest_of_all(&seqs) {
-                let between = (self.floor, *oldest);
-                unseen.others = store::count_between(&mut tx, app_id, filter, between).await?;
+                unseen.others = store::count_unsent(&mut tx, unsent, *oldest).await?;
+                let again = Unsent {
+                    floor: self.floor.max(self.top - self.overlap),
+                    ..unsent
+                };
+                let end = request_of(*oldest) * SEQ_BLOCK;
+                unseen.requests = store::unsent_requests(&mut tx, again, end).await?;
             }
             let events = seqs.into_iter();
             let events = events.map(|(seq, at)| (EventKey::Accepted(seq), at));
@@ -339,8 +361,8 @@ impl EventStream {
         }
         unseen.events.retain(|(key, at)| match key {
             EventKey::Accepted(seq) => {
-                let was_sent = self.resumed.is_some_and(|mark| mark.has(*seq));
-                !was_sent && !self.seen.contains(&request_of(*seq))
+                // A part of its request was.
+                !self.resumed.is_some_and(|mark| mark.has(*seq))
             }
             EventKey::Rejected(id) => {
                 let was_sent = self.resumed.is_some_and(|mark| mark.has_refused(*id, *at));
@@ -348,6 +370,14 @@ impl EventStream {
             }
         });
         Ok(unseen)
+    }
+
+    /// The requests above the floor whose events were sent, or were there before.
+    fn settled(&self) -> Vec<i64> {
+        let resumed = self.resumed.iter().flat_map(Mark::done);
+        let first = request_of(self.floor);
+        let all = self.seen.iter().copied().chain(resumed);
+        all.filter(|request| *request >= first).collect()
     }
 
     /// Which of the new events to send, in order: all, unless they are more than a second may have. A time that the

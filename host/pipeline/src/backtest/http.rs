@@ -6,6 +6,7 @@ use nudge_apps::App;
 use nudge_apps::auth::{Admin, Operator};
 use nudge_apps::plugins::requests::PluginPath;
 use nudge_apps::plugins::testing::version;
+use nudge_campaigns::campaign::{self, ActiveCampaign};
 use nudge_db::Timestamp;
 use nudge_http::query::{end, since};
 use nudge_http::{ApiError, Code, Data, Json};
@@ -169,6 +170,15 @@ fn input(request: &BacktestRequest, plugin: &Plugin, now: Timestamp) -> Result<I
     })
 }
 
+/// The route of a campaign, below the app's.
+fn place(running: &ActiveCampaign) -> String {
+    let resource = match running.act.kind() {
+        campaign::Kind::Survey => "surveys",
+        campaign::Kind::Push | campaign::Kind::InApp => "campaigns",
+    };
+    format!("/{resource}/{}", running.id)
+}
+
 /// Whether there is something to compare, and the version accepts all of it.
 async fn check(
     services: &Services,
@@ -178,18 +188,21 @@ async fn check(
 ) -> Result<(), ApiError> {
     let decided = backtest::decided(app, plugin.kind(), &input.plugin, input.campaign_id);
     if decided.is_empty() {
-        let detail = match input.campaign_id {
-            Some(_) => "no active campaign of the app has this id",
-            None => {
-                "the plugin decides about nothing that is active; name a campaign to compare it on"
-            }
+        let (pointer, detail) = match (plugin.kind(), input.campaign_id) {
+            (Kind::Validation, _) => ("", "the plugin decides about no definition that is active"),
+            (_, Some(_)) => ("/campaignId", "no active campaign of the app has this id"),
+            (_, None) => (
+                "/campaignId",
+                "the plugin decides about nothing that is active; name a campaign to compare it on",
+            ),
         };
-        return Err(ApiError::field("/campaignId", "nothing_to_compare", detail));
+        return Err(ApiError::field(pointer, "nothing_to_compare", detail));
     }
     for (id, name, accepted) in decided {
-        let place = match (id, name) {
-            (Some(id), _) => format!("/surveys/{id}"),
-            (None, name) => format!("/event-definitions/{}", name.unwrap_or_default()),
+        let running = id.and_then(|id| app.campaigns.get(app.campaign(id)?));
+        let place = match running {
+            Some(running) => place(running),
+            None => format!("/event-definitions/{}", name.unwrap_or_default()),
         };
         let checked = services
             .plugins

@@ -77,6 +77,31 @@ impl Made {
 /// Targets and the items that concern them, ascending.
 pub(super) type Concerned = BTreeMap<usize, Vec<u32>>;
 
+/// For each event name the targets that read it, and those that read every event; no target is in both.
+fn routes<'n>(
+    read: impl Iterator<Item = &'n [String]>,
+) -> (HashMap<String, Vec<usize>>, Vec<usize>) {
+    let mut routes: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut everywhere = Vec::new();
+    for (number, names) in read.enumerate() {
+        let all = names.iter().any(|name| name == "*");
+        everywhere.extend(all.then_some(number));
+        // The beginning of a session is an item of its own.
+        let named = names.iter().filter(|name| match name.as_str() {
+            "*" => false,
+            SESSION_BEGAN => true,
+            _ => !all,
+        });
+        for name in named {
+            let readers = routes.entry(name.clone()).or_default();
+            if !readers.contains(&number) {
+                readers.push(number);
+            }
+        }
+    }
+    (routes, everywhere)
+}
+
 /// One version and its world.
 #[derive(Debug)]
 pub(super) struct Side {
@@ -97,16 +122,7 @@ impl Side {
         plugin: &Arc<Plugin>,
         targets: Vec<(Target, Arc<Reading>)>,
     ) -> Self {
-        let mut routes: HashMap<String, Vec<usize>> = HashMap::new();
-        let mut everywhere = Vec::new();
-        for (number, (_, reading)) in targets.iter().enumerate() {
-            for name in &reading.event_names {
-                match name.as_str() {
-                    "*" => everywhere.push(number),
-                    name => routes.entry(name.to_owned()).or_default().push(number),
-                }
-            }
-        }
+        let (routes, everywhere) = routes(targets.iter().map(|(_, reading)| &*reading.event_names));
         Self {
             plugin: Arc::clone(plugin),
             seed: super::super::groups::seed(app_id, plugin),
@@ -351,5 +367,26 @@ impl Side {
         if let Some(at) = self.due.get(key).copied() {
             drop(self.take(&(at, key.clone())));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_target_names_it_hears_of_each_event_once() {
+        let names = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_owned()).collect()
+        };
+        let read = [
+            names(&["*", "bought", SESSION_BEGAN]),
+            names(&["bought", "bought"]),
+            names(&[SESSION_BEGAN]),
+        ];
+        let (routes, everywhere) = routes(read.iter().map(Vec::as_slice));
+        assert_eq!(everywhere, [0]);
+        assert_eq!(routes.get("bought"), Some(&vec![1]));
+        assert_eq!(routes.get(SESSION_BEGAN), Some(&vec![0, 2]));
     }
 }

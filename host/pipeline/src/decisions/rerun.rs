@@ -179,7 +179,8 @@ async fn batch(
         let timer = item.timer.as_ref();
         Some(trigger::Item {
             subject: item.subject,
-            event_id: event.id,
+            // The own occasions of several campaigns at one instant share a number.
+            event_id: item.event_id,
             name: if record.beginnings.contains(&number) {
                 SESSION_BEGAN.into()
             } else {

@@ -4,6 +4,7 @@
 //! `facts`, `history`, the request's `data` and the `trigger` event that caused the message, as far as they
 //! matter. Output: `{"values": {recipient: {binding: {"value", "text", "usedFallback", "issue"}}}}`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use nudge_db::Timestamp;
@@ -66,6 +67,14 @@ impl Input {
         if !(1..=RECIPIENTS).contains(&self.recipients.len()) {
             let message = format!("must have 1 to {RECIPIENTS} recipients");
             return Err(BadCase::new("/input/recipients", message));
+        }
+        let mut names = BTreeSet::new();
+        for (index, Recipient { name, .. }) in self.recipients.iter().enumerate() {
+            if !names.insert(name) {
+                let pointer = format!("/input/recipients/{index}/name");
+                let message = format!("`{name}` is there twice; each recipient has its own name");
+                return Err(BadCase::new(pointer, message));
+            }
         }
         let now = self.now()?;
         let recipients = self.recipients.iter().enumerate();

@@ -161,6 +161,15 @@ fn values_are_found_by_recipient_and_binding() {
 }
 
 #[test]
+fn recipients_have_names_of_their_own() {
+    let plugin = plugin(nudge_plugins::DEFAULT_PERSONALIZATION);
+    let recipients = json!([{"name": "ana"}, {"name": "ben"}, {"name": "ana"}]);
+    let input = json!({"config": {"version": 1}, "recipients": recipients});
+    let bad = run(&plugin, &case(input, None)).unwrap_err();
+    assert_eq!(bad.pointer, "/input/recipients/2/name");
+}
+
+#[test]
 fn without_an_expectation_a_case_shows_what_comes_out() {
     let plugin = plugin(nudge_plugins::DEFAULT_VALIDATION);
     let input = json!({"config": {"properties": []}, "properties": {}});

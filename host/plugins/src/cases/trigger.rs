@@ -154,23 +154,18 @@ impl Prepared {
         Ok(u32::try_from(number).unwrap_or(u32::MAX))
     }
 
-    /// Writes the offsets (`+30m`) of an expectation's `at`s as instants, as the output has them.
+    /// Writes the times (`+30m`) of expected firings and timers as instants, as the output has them. States and payloads are the
+    /// plugin's own, and stay as they are.
     pub(super) fn resolve_times(&self, expect: &mut Json) {
-        match expect {
-            Json::Array(list) => list.iter_mut().for_each(|value| self.resolve_times(value)),
-            Json::Object(object) => {
-                for (key, value) in object {
-                    match value {
-                        Json::String(text) if key == "at" => {
-                            if let Some(at) = time::read(text, self.start) {
-                                *text = clock::to_text(at);
-                            }
-                        }
-                        value => self.resolve_times(value),
-                    }
+        for list in ["fired", "timers"] {
+            let entries = expect.get_mut(list).and_then(Json::as_array_mut);
+            for entry in entries.into_iter().flatten() {
+                if let Some(Json::String(text)) = entry.get_mut("at")
+                    && let Some(at) = time::read(text, self.start)
+                {
+                    *text = clock::to_text(at);
                 }
             }
-            _ => {}
         }
     }
 
@@ -259,11 +254,20 @@ mod tests {
     #[test]
     fn expected_times_may_be_offsets() {
         let prepared = prepare(&json!({"events": []})).unwrap();
-        let mut expect = json!({"fired": [{"at": "+30m", "timer": "+30m"}]});
+        let own = json!({"at": "2026-01-01T00:00:00Z", "next": [{"at": "+1h"}]});
+        let mut expect = json!({
+            "fired": [{"at": "+30m", "timer": "+30m"}],
+            "timers": [{"at": "+31m", "payload": own}],
+            "states": {"subject": own, "at": "+1m"},
+        });
         prepared.resolve_times(&mut expect);
         assert_eq!(
             expect,
-            json!({"fired": [{"at": "2026-01-01T00:30:00.000Z", "timer": "+30m"}]})
+            json!({
+                "fired": [{"at": "2026-01-01T00:30:00.000Z", "timer": "+30m"}],
+                "timers": [{"at": "2026-01-01T00:31:00.000Z", "payload": own}],
+                "states": {"subject": own, "at": "+1m"},
+            })
         );
     }
 }

@@ -2,7 +2,7 @@
 
 pub mod store;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use strum::IntoStaticStr;
@@ -212,13 +212,26 @@ impl Logs {
         std::mem::take(taken)
     }
 
-    /// Takes back what could not be written.
+    /// Takes back what could not be written. Of what was logged meanwhile stays what there is room for.
     pub(super) fn give_back(&self, mut earlier: Taken) {
         let mut waiting = self.waiting.lock();
-        let later = std::mem::take(&mut waiting.taken);
+        let WaitingLines { taken, windows } = &mut *waiting;
+        let later = std::mem::take(taken);
         earlier.lines.extend(later.lines);
         earlier.about.extend(later.about);
-        waiting.taken = earlier;
+        let kept = MOST_WAITING.min(earlier.lines.len());
+        let lost = earlier.lines.split_off(kept);
+        for line in &lost {
+            let place = (line.app_id, line.term.owner, line.term.name.clone());
+            if let Some(window) = windows.get_mut(&place) {
+                window.dropped += 1;
+            }
+        }
+        if !lost.is_empty() {
+            let calls: HashSet<Uuid> = earlier.lines.iter().map(|line| line.call_id).collect();
+            earlier.about.retain(|about| calls.contains(&about.call_id));
+        }
+        *taken = earlier;
     }
 }
 
@@ -359,5 +372,29 @@ mod tests {
         let messages: Vec<&str> = taken.lines.iter().map(|line| &*line.message).collect();
         assert_eq!(messages, ["one", "t\u{fffd}wo"]);
         assert_eq!(taken.about.len(), 2);
+    }
+
+    #[test]
+    fn what_comes_back_leaves_no_more_waiting_than_may_wait() {
+        let (logs, term) = (Logs::default(), term());
+        let minute = |number: usize| Timestamp(NOW.0 + 60_000_000 * i64::try_from(number).unwrap());
+        let write = |number: usize| {
+            let (lines, topics) = (lines(MOST_LINES), about(vec![APP]));
+            logs.write(APP, &term, Kind::Decision, &lines, topics, minute(number));
+        };
+        let minutes = MOST_WAITING / MOST_LINES;
+        for number in 0..minutes {
+            write(number);
+        }
+        let taken = logs.take(minute(minutes - 1));
+        assert_eq!(taken.lines.len(), MOST_WAITING);
+        write(minutes);
+        logs.give_back(taken);
+        let taken = logs.take(minute(minutes));
+        assert_eq!(taken.lines.len(), MOST_WAITING);
+        assert_eq!(taken.about.len(), minutes);
+        let dropped = logs.take(minute(minutes + 1)).lines;
+        assert_eq!(dropped.len(), 1);
+        assert!(dropped[0].message.starts_with("1000 lines"));
     }
 }

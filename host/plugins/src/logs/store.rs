@@ -149,20 +149,24 @@ pub async fn subjects(tx: &mut Tx, calls: &[Uuid]) -> Result<HashMap<Uuid, Vec<U
         subject_id: Uuid,
     }
     let mut subjects: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
+    let most = i64::try_from(MOST_IDS).unwrap_or(i64::MAX);
     for calls in calls.chunks(Rows::MOST) {
-        let most = i64::try_from(MOST_IDS * calls.len()).unwrap_or(i64::MAX);
         let rows: Vec<Row> = tx
-            .sql("SELECT call_id, subject_id FROM plugin_log_subjects WHERE call_id IN ")
+            .sql(
+                "SELECT call_id, subject_id FROM (
+                    SELECT call_id, subject_id,
+                        row_number() OVER (PARTITION BY call_id ORDER BY subject_id) AS place
+                    FROM plugin_log_subjects WHERE call_id IN ",
+            )
             .push_list(calls.iter().copied())
-            .push(" ORDER BY call_id, subject_id LIMIT ")
+            .push(") numbered WHERE place <= ")
             .push_bind(most)
+            .push(" ORDER BY call_id, subject_id")
             .fetch_all()
             .await?;
         for row in rows {
             let of_call = subjects.entry(row.call_id).or_default();
-            if of_call.len() < MOST_IDS {
-                of_call.push(row.subject_id);
-            }
+            of_call.push(row.subject_id);
         }
     }
     Ok(subjects)

@@ -8,6 +8,7 @@ use nudge_campaigns::push::{self, Sending};
 use nudge_campaigns::store as campaigns;
 use nudge_campaigns::variants::NotPrepared;
 use nudge_db::Result;
+use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::Refused;
 use nudge_records::deliveries::in_hand::Claimed;
 use uuid::Uuid;
@@ -17,14 +18,22 @@ use crate::services::{Services, Shared};
 
 /// Why nothing is sent of a campaign that is archived or a draft, and why a letter of one that does not run waits.
 pub(super) const NOT_ACTIVE: &str = "campaign_not_active";
+/// Why a letter waits whose campaign no active version of its plugin takes; and that in words.
+pub(super) const PLUGIN_UNAVAILABLE: &str = "plugin_unavailable";
+pub(super) const TAKEN_BY_NONE: &str =
+    "no active version of the plugin takes what the campaign says";
+/// Mistakes that are told of a campaign that its plugin refuses.
+const MOST_TOLD: usize = 3;
 
 /// A campaign as a delivery finds it.
 #[derive(Clone)]
 pub(super) enum Campaign {
     Runs(Arc<Sending>),
     Halted(Halted),
-    /// Its plugin refuses what it says.
-    Refused,
+    /// No active version of its plugin takes what it says: why, for people.
+    Refused(String),
+    /// Its texts do not parse.
+    Unreadable,
     Unavailable,
 }
 
@@ -58,9 +67,21 @@ pub(super) async fn campaign(
         Some(Err(_)) if is_behind => Campaign::Unavailable,
         Some(Err(error)) => {
             tracing::error!(campaign.id = %id, error = %error, "a campaign's messages can't be made");
-            Campaign::Refused
+            match error {
+                NotPrepared::Refused(Refused::Invalid(errors)) => {
+                    Campaign::Refused(in_words(&errors))
+                }
+                _ => Campaign::Unreadable,
+            }
         }
     })
+}
+
+/// What a plugin has against a campaign, or that there is no such plugin.
+fn in_words(errors: &[FieldError]) -> String {
+    let told = errors.iter().take(MOST_TOLD);
+    let told = told.map(|error| format!("{}: {}", error.pointer, error.detail));
+    format!("{TAKEN_BY_NONE}: {}", told.collect::<Vec<_>>().join("; "))
 }
 
 /// A campaign as it was at a version, with the plugins as they are now; none: there is no such version.

@@ -18,7 +18,7 @@ use nudge_records::{events, scheduled_work, subjects};
 use nudge_wasm::{Description, PastEvent};
 use uuid::Uuid;
 
-use super::campaign::{Campaign, Halted, campaign, halted_since};
+use super::campaign::{Campaign, Halted, PLUGIN_UNAVAILABLE, campaign, halted_since};
 use super::devices::{Outgoing, given_up, outgoing};
 use super::store::{self, Standing};
 use crate::personalization::{Made, Recipient, make};
@@ -57,7 +57,8 @@ pub(super) struct Broken {
     pub code: &'static str,
     /// What happened, for people.
     pub detail: String,
-    pub plugin: Description,
+    /// The version that failed; none: there was none to ask.
+    pub plugin: Option<Description>,
     pub alias: i64,
     pub stored: Stored,
 }
@@ -91,6 +92,7 @@ pub(super) async fn plan(
     let mut steps = HashMap::new();
     let mut campaigns: HashMap<(Uuid, i64), Campaign> = HashMap::new();
     let mut to_render: HashMap<(Uuid, i64, Uuid), Vec<&Claimed>> = HashMap::new();
+    let mut refused = Vec::new();
     for delivery in claimed {
         let mut made = match before_rendering(app, delivery, &known, now) {
             Some(step) => Some(step),
@@ -125,26 +127,40 @@ pub(super) async fn plan(
             Campaign::Halted(Halted::Ended(reason)) => {
                 Step::End(Status::Cancelled, (*reason).to_owned(), None)
             }
-            Campaign::Refused => Step::End(Status::Failed, "plugin_error".to_owned(), None),
+            Campaign::Refused(why) => {
+                refused.push((delivery, why.clone()));
+                continue;
+            }
+            Campaign::Unreadable => Step::End(Status::Failed, PLUGIN_ERROR.to_owned(), None),
             Campaign::Unavailable => Step::Later(now.plus(LATER)),
         };
         steps.insert(delivery.id, step);
     }
+    steps.extend(refuse(services, app, &refused, &known).await?);
     for ((campaign_id, version, variant_id), deliveries) in to_render {
         if let Some(Campaign::Runs(sending)) = campaigns.get(&(campaign_id, version)) {
-            render(
-                services,
-                app,
-                (sending, variant_id),
-                &deliveries,
-                &known,
-                now,
-                &mut steps,
-            )
-            .await?;
+            let which: (&Sending, Uuid) = (sending, variant_id);
+            render(services, app, which, &deliveries, &known, now, &mut steps).await?;
         }
     }
     Ok(steps)
+}
+
+/// What is to be done about deliveries whose campaign no active version of its plugin takes: they have failed, and are made
+/// once one does.
+async fn refuse(
+    services: &Shared,
+    app: &App,
+    refused: &[(&Claimed, String)],
+    known: &Known,
+) -> Result<Vec<(Uuid, Step)>> {
+    let asked = refused.iter().map(|(delivery, _)| *delivery);
+    let aliases = aliases(services, app, asked).await?;
+    let refused = refused.iter().map(|(delivery, why)| {
+        let failure = (PLUGIN_UNAVAILABLE, why.clone(), None);
+        (delivery.id, broken(delivery, known, &aliases, failure))
+    });
+    Ok(refused.collect())
 }
 
 /// What is to be done about a delivery that would be sent in quiet hours, such as one whose campaign was paused or that a
@@ -274,6 +290,8 @@ fn before_rendering(app: &App, delivery: &Claimed, known: &Known, now: Timestamp
     None
 }
 
+/// Why a delivery has failed that its plugin failed on.
+const PLUGIN_ERROR: &str = "plugin_error";
 /// Past this age nothing is sent again.
 const OLDEST: Duration = Duration::from_hours(28 * 24);
 
@@ -308,12 +326,9 @@ async fn render(
         })
         .collect();
     let made = make(services, app, sending, variant, &recipients, now).await?;
-    let asked = deliveries.iter().zip(&made);
-    let asked = asked.filter(|(delivery, made)| {
-        delivery.event_seq.is_none() && matches!(made, Made::Broken { .. })
-    });
-    let asked: BTreeSet<(Uuid, Uuid)> = asked.map(|(it, _)| (app.id, it.subject_id)).collect();
-    let aliases = aliases(services, &asked).await?;
+    let failed = deliveries.iter().zip(&made);
+    let failed = failed.filter(|(_, made)| matches!(made, Made::Broken { .. }));
+    let aliases = aliases(services, app, failed.map(|(delivery, _)| *delivery)).await?;
     for (delivery, made) in deliveries.iter().zip(made) {
         let step = match made {
             Made::Ready(rendered) => outgoing(delivery, *rendered, known.targets_of(delivery), now),
@@ -324,21 +339,29 @@ async fn render(
                 code,
                 detail,
                 plugin,
-            } => {
-                let event = event(delivery, known).or_else(|| request(delivery, &aliases));
-                let broken = event.map(|(alias, stored)| Broken {
-                    code,
-                    detail,
-                    plugin,
-                    alias,
-                    stored,
-                });
-                Step::End(Status::Failed, "plugin_error".to_owned(), broken)
-            }
+            } => broken(delivery, known, &aliases, (code, detail, Some(plugin))),
         };
         steps.insert(delivery.id, step);
     }
     Ok(())
+}
+
+/// What is to be done about a delivery that its plugin failed on: how, what happened, and which plugin.
+fn broken(
+    delivery: &Claimed,
+    known: &Known,
+    aliases: &HashMap<Uuid, i64>,
+    (code, detail, plugin): (&'static str, String, Option<Description>),
+) -> Step {
+    let event = event(delivery, known).or_else(|| request(delivery, aliases));
+    let broken = event.map(|(alias, stored)| Broken {
+        code,
+        detail,
+        plugin,
+        alias,
+        stored,
+    });
+    Step::End(Status::Failed, PLUGIN_ERROR.to_owned(), broken)
 }
 
 /// The event behind a delivery, with its alias: one that was sent, or that of the campaign's own occasion, which is
@@ -372,13 +395,19 @@ fn request(delivery: &Claimed, aliases: &HashMap<Uuid, i64>) -> Option<(i64, Sto
     Some((alias, stored))
 }
 
-/// A name of each person that dead letters are to be about, who are given with their apps.
-async fn aliases(services: &Shared, people: &BTreeSet<(Uuid, Uuid)>) -> Result<HashMap<Uuid, i64>> {
+/// A name of each person that dead letters of deliveries without an event are to be about.
+async fn aliases(
+    services: &Shared,
+    app: &App,
+    failed: impl Iterator<Item = &Claimed>,
+) -> Result<HashMap<Uuid, i64>> {
+    let asked = failed.filter(|delivery| delivery.event_seq.is_none());
+    let people: BTreeSet<(Uuid, Uuid)> = asked.map(|it| (app.id, it.subject_id)).collect();
     if people.is_empty() {
         return Ok(HashMap::new());
     }
     let mut tx = services.db.read().await?;
-    subjects::store::oldest_aliases(&mut tx, people).await
+    subjects::store::oldest_aliases(&mut tx, &people).await
 }
 
 /// An event as plugins get it.

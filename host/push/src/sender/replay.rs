@@ -17,7 +17,7 @@ use nudge_records::deliveries::{self, Change, Status, store};
 use nudge_records::{events, subjects};
 use uuid::Uuid;
 
-use super::campaign::{NOT_ACTIVE, at_version, halted};
+use super::campaign::{NOT_ACTIVE, PLUGIN_UNAVAILABLE, TAKEN_BY_NONE, at_version, halted};
 use super::plan::past;
 use crate::personalization::{Made, Recipient, make};
 use crate::services::Services;
@@ -44,9 +44,8 @@ pub async fn replay(services: &Services, app: &Arc<App>, letter: Letter) -> Resu
     for delivery in &failed {
         let version = delivery.campaign_version;
         let Some(sending) = sending(services, app, campaign_id, version).await? else {
-            let code = "plugin_unavailable";
-            let detail = "no active version of the plugin takes what the campaign says";
-            still_fails(services, app, &letter, code, detail.to_owned()).await?;
+            let detail = TAKEN_BY_NONE.to_owned();
+            still_fails(services, app, &letter, PLUGIN_UNAVAILABLE, detail).await?;
             return Ok(false);
         };
         let variant = sending.variants.get(delivery.variant_id).ok_or_else(gone)?;

@@ -77,7 +77,8 @@ pub enum HealthState {
 pub struct WebhookRequest {
     /// Where requests go: `https`, on the public internet.
     url: String,
-    /// What it is told of: `sent`, `delivered`, `displayed`, `opened`, `clicked`, `dismissed`, `bounced`, `failed`.
+    /// What it is told of: `sent`, `delivered`, `displayed`, `opened`, `clicked`, `dismissed`, `bounced`, `failed` of deliveries;
+    /// `plugin.rolled_back`, `plugin.degraded`, `dead_letter.created`.
     event_types: Vec<String>,
     #[serde(default = "yes")]
     active: bool,

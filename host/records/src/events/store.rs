@@ -391,14 +391,13 @@ pub async fn named_between(
     Ok(rows.into_iter().map(EventRow::read).collect())
 }
 
+/// Events on either side of a number that say together when those around it arrived.
+const NEIGHBOURS: i64 = 500;
+
 /// About the number from which on events, of whichever apps, arrived at or after an instant: numbers and
-/// arrivals agree but for the time that a commit takes.
+/// arrivals agree but for the time that a commit takes. Replayed events have new numbers and arrived long before: so a
+/// place is as late as the latest arrival near it.
 pub async fn first_seq_at(tx: &mut Tx, at: Timestamp) -> Result<i64> {
-    #[derive(sqlx::FromRow)]
-    struct ArrivalRow {
-        seq: i64,
-        received_at: Timestamp,
-    }
     let last: Option<i64> = tx
         .sql("SELECT seq FROM events ORDER BY seq DESC LIMIT 1")
         .fetch_value()
@@ -406,15 +405,39 @@ pub async fn first_seq_at(tx: &mut Tx, at: Timestamp) -> Result<i64> {
     let (mut low, mut high) = (0, last.map_or(0, |last| last + 1));
     while low < high {
         let middle = low + (high - low) / 2;
-        let row: Option<ArrivalRow> = tx
-            .sql("SELECT seq, received_at FROM events WHERE seq >= $1 ORDER BY seq LIMIT 1")
-            .bind(middle)
-            .fetch_optional()
-            .await?;
-        match row {
-            Some(row) if row.received_at < at => low = row.seq + 1,
-            _ => high = middle,
+        if latest_near(tx, middle).await? < Some(at) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
-    Ok(low)
+    let first: Option<i64> = tx
+        .sql(
+            "SELECT e.seq FROM (SELECT seq, received_at FROM events WHERE seq >= $1 ORDER BY seq LIMIT $2) e
+             WHERE e.received_at >= $3 ORDER BY e.seq LIMIT 1",
+        )
+        .bind(low)
+        .bind(NEIGHBOURS)
+        .bind(at)
+        .fetch_value()
+        .await?;
+    Ok(first.unwrap_or(low))
+}
+
+/// The latest arrival of the events near a number.
+async fn latest_near(tx: &mut Tx, seq: i64) -> Result<Option<Timestamp>> {
+    let mut latest = None;
+    for near in [
+        "SELECT max(e.received_at) FROM (SELECT received_at FROM events WHERE seq >= $1 ORDER BY seq LIMIT $2) e",
+        "SELECT max(e.received_at) FROM (SELECT received_at FROM events WHERE seq < $1 ORDER BY seq DESC LIMIT $2) e",
+    ] {
+        let found: Option<Option<Timestamp>> = tx
+            .sql(near)
+            .bind(seq)
+            .bind(NEIGHBOURS)
+            .fetch_value()
+            .await?;
+        latest = latest.max(found.flatten());
+    }
+    Ok(latest)
 }

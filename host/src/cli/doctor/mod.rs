@@ -113,14 +113,17 @@ async fn look_at_configuration(config: &Config) -> Vec<Finding> {
 }
 
 fn look_at_disk(config: &Config) -> Vec<Finding> {
-    let folder = &config.server.data_dir;
+    let Some(folder) = &config.database_folder() else {
+        // The disk that matters is another machine's.
+        return Vec::new();
+    };
     let disk = match Disk::of(folder) {
         Ok(disk) => disk,
         Err(error) => {
             return vec![Finding::problem(
                 "disk",
                 format!(
-                    "the data directory {} can't be looked at: {error}",
+                    "the database's folder {} can't be looked at: {error}",
                     folder.display()
                 ),
                 "Name the server's folder with --data-dir, or start the server once.",

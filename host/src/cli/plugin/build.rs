@@ -8,6 +8,7 @@ mod rust;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::SystemTime;
 use std::{fs, io};
 
 use anyhow::{Context as _, bail};
@@ -70,22 +71,43 @@ fn build_if_stale(
         "nudge-plugin.toml",
     ];
     let manifests = manifests.map(|name| folder.join(name));
-    if let Ok(made) = fs::metadata(&component).and_then(|metadata| metadata.modified()) {
+    let newest = |folders| {
         let mut newest = None;
         for path in sources.iter().chain(&manifests) {
-            newest = newest.max(newest_change(path)?);
+            newest = newest.max(newest_change(path, folders)?);
         }
-        if newest.is_some_and(|changed| changed < made) {
-            return Ok(component);
-        }
+        anyhow::Ok(newest)
+    };
+    if let Ok(made) = fs::metadata(&component).and_then(|metadata| metadata.modified())
+        && newest(Folders::Count)?.is_some_and(|changed| changed < made)
+    {
+        return Ok(component);
     }
     fs::create_dir_all(folder.join("build")).context("can't make the folder `build`")?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "compared with the times of files, which are the system's"
+    )]
+    let began = SystemTime::now();
     build(project, &component)?;
+    // The component may lack what was saved meanwhile, so that the next command builds again.
+    if newest(Folders::DoNotCount)?.is_some_and(|changed| changed >= began) {
+        let made = fs::File::options().write(true).open(&component);
+        made.and_then(|made| made.set_modified(began))
+            .with_context(|| component.display().to_string())?;
+    }
     Ok(component)
 }
 
+/// Whether the time of a folder counts: it tells of a file that was removed or renamed, and of what a tool leaves behind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Folders {
+    Count,
+    DoNotCount,
+}
+
 /// When anything below a path was last changed; none where there is nothing.
-fn newest_change(path: &Path) -> anyhow::Result<Option<std::time::SystemTime>> {
+fn newest_change(path: &Path, folders: Folders) -> anyhow::Result<Option<SystemTime>> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -94,13 +116,15 @@ fn newest_change(path: &Path) -> anyhow::Result<Option<std::time::SystemTime>> {
     if !metadata.is_dir() {
         return Ok(Some(metadata.modified()?));
     }
-    // The folder's own time: a file of it was removed or renamed.
-    let mut newest = Some(metadata.modified()?);
+    let mut newest = None;
+    if folders == Folders::Count {
+        newest = Some(metadata.modified()?);
+    }
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         // What Python itself writes there changes nothing.
         if entry.file_name() != "__pycache__" {
-            newest = newest.max(newest_change(&entry.path())?);
+            newest = newest.max(newest_change(&entry.path(), folders)?);
         }
     }
     Ok(newest)
@@ -166,4 +190,54 @@ impl<'t> Tool<'t> {
 #[expect(clippy::print_stderr, reason = "the command line's own output")]
 fn tell(line: impl std::fmt::Display) {
     eprintln!("nudge: {line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::thread;
+    use std::time::Duration;
+
+    use nudge_wasm::Kind;
+
+    use super::*;
+
+    /// More than file systems round times by.
+    const MOMENT: Duration = Duration::from_millis(50);
+
+    #[test]
+    fn a_source_that_is_saved_during_a_build_is_built_by_the_next_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().to_owned();
+        let sdk = folder.join("sdk");
+        let source = folder.join("src").join("plugin.js");
+        for made in [&sdk, &folder.join("src")] {
+            fs::create_dir_all(made).unwrap();
+        }
+        fs::write(&source, "1").unwrap();
+        let project = Project {
+            language: Language::Javascript,
+            kind: Kind::Trigger,
+            wit: sdk.join("wit"),
+            sdk,
+            folder,
+        };
+        let builds = Cell::new(0);
+        let build = |meanwhile: &dyn Fn()| {
+            thread::sleep(MOMENT);
+            let made = build_if_stale(&project, |project, component| {
+                builds.set(builds.get() + 1);
+                let source = fs::read(project.folder.join("src").join("plugin.js"))?;
+                thread::sleep(MOMENT);
+                meanwhile();
+                thread::sleep(MOMENT);
+                fs::write(component, source).context("component")
+            });
+            fs::read_to_string(made.unwrap()).unwrap()
+        };
+        assert_eq!(build(&|| fs::write(&source, "2").unwrap()), "1");
+        assert_eq!(build(&|| {}), "2");
+        assert_eq!(build(&|| {}), "2");
+        assert_eq!(builds.get(), 2, "nothing was saved since the second");
+    }
 }

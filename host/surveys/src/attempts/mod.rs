@@ -279,7 +279,9 @@ pub async fn start(
     if let Some(known) = find_started(tx, app.id, subject.subject_id, request).await? {
         return outcome(tx, known).await;
     }
-    if survey.content.status != campaign::Status::Active {
+    // Of what an instruction offers, the schedule was asked when it fired.
+    let is_open = request.instruction_id.is_some() || survey.content.is_open_at(now);
+    if survey.content.status != campaign::Status::Active || !is_open {
         return Err(Error::NotActive);
     }
     let mut version = survey.version;

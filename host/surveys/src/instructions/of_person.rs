@@ -42,7 +42,8 @@ pub struct InstructionView {
     /// The name of the event that triggered it.
     #[serde(skip_serializing_if = "Option::is_none")]
     trigger_name: Option<String>,
-    /// How far it came: `pending`, `authorized`, `displayed`, `completed`, `dismissed` and others.
+    /// How far it came: `issued`, `received`, `displayed`, `dismissed`, `clicked`, `discarded` or `completed`; `suppressed` where it
+    /// was held back. One that nobody saw in time stays `issued` or `received`.
     status: String,
     status_at: String,
     created_at: String,

@@ -114,7 +114,14 @@ export class Nudge implements Client {
       emit: (name, value) => this.emit(name, value),
     });
     this.push = new WebPush(options, {
-      config: async () => (await this.session())?.config?.push?.vapidPublicKey,
+      config: async () => {
+        await this.ready;
+        await this.writing;
+        // A key may have been replaced since the session began.
+        const session = this.me && (await this.sender.session(this.me.aid, undefined, true));
+        if (session && "answer" in session) throw new Error(session.answer.message);
+        return session?.config?.push?.vapidPublicKey;
+      },
       device: () => this.me?.device,
       request: (method, path, body) => this.request(method, path, body),
       keep: (push) => this.draft({ kind: "push", push }),
@@ -286,7 +293,7 @@ export class Nudge implements Client {
     this.store = memoryStore(values);
     this.isKept = false;
     this.tabs.part();
-    this.emit("error", { code: "storage_unavailable", message: `events are kept in memory only: ${error}` });
+    this.emit("error", { code: "storage_unavailable", message: `kept in memory only: ${error}` });
   }
 
   // What the page says, in order.
@@ -467,7 +474,7 @@ export class Nudge implements Client {
         this.shows.withdraw(message.id);
         break;
       case "offer":
-        if (message.to == this.tabs.id) this.offer(message.items, message.aid);
+        if (message.to == this.tabs.id && message.aid == this.aid()) this.shows.offer(message.items);
         break;
     }
   }
@@ -513,18 +520,7 @@ export class Nudge implements Client {
     }
   }
 
-  private offer(items: any[], aid: string): void {
-    if (aid == this.aid()) this.shows.offer(items);
-  }
-
   // Requests beside the queue.
-
-  private async session(): Promise<Person | undefined> {
-    await this.ready;
-    await this.writing;
-    const person = this.me && (await this.sender.session(this.me.aid));
-    return person && "client" in person ? person : undefined;
-  }
 
   /** A request as who is here when it is made, again until it is answered. Rejects with what is final. */
   private async request(method: string, path: string, body: object, aid = this.aid()): Promise<any> {

@@ -14,7 +14,7 @@ const made = new Map<string, Client>();
 
 /** Makes the SDK of a page. With the same key and server it is the same one, however often a page asks. */
 export function make(options: Options, parts: Parts): Client {
-  if (typeof window == "undefined" || typeof document == "undefined") return inert();
+  if (typeof document == "undefined") return inert();
   const baseUrl = (options.baseUrl ?? (parts.here ? new URL(parts.here).origin : location.origin)).replace(/\/+$/, "");
   const key = `${options.writeKey} ${baseUrl}`;
   let client = made.get(key);

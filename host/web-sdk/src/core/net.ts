@@ -45,7 +45,6 @@ export async function ask(
   if (token) headers["x-service-subject-token"] = token;
   const text = body === undefined ? undefined : JSON.stringify(body);
   if (text) headers["content-type"] = "application/json";
-  const answer: Answer = { status: 0, code: "network", message: "the server can't be reached", retryAfter: 0 };
   try {
     const response = await fetch(baseUrl + path, {
       method,
@@ -69,7 +68,7 @@ export async function ask(
       retryAfter: 1000 * (Number(response.headers.get("retry-after")) || 0),
     };
   } catch {
-    return answer;
+    return { status: 0, code: "network", message: "the server can't be reached", retryAfter: 0 };
   }
 }
 

@@ -35,6 +35,8 @@ export class Poller {
 
   private async run(aid: string, signal: AbortSignal): Promise<void> {
     let cursor = "";
+    // What they have said comes first: to who has not consented yet, as far as the server knows, nothing is offered.
+    await this.sender.send();
     for (let failures = 0; !signal.aborted; ) {
       const begun = Date.now();
       const person = await this.sender.session(aid).catch(() => undefined);

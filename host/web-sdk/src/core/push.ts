@@ -2,7 +2,7 @@ import type { Push, PushState } from "./types.js";
 
 /** What Web Push asks of the page. */
 export interface Around {
-  /** The app's public key, which the server gives with a session. */
+  /** The app's public key of now, which the server gives with a session. Rejects where there is no session. */
   config(): Promise<string | undefined>;
   device(): string | undefined;
   request(method: string, path: string, body: object): Promise<any>;
@@ -48,12 +48,12 @@ export class WebPush implements Push {
     if (this.state == "unsupported") return this.state;
     // First, as browsers ask only amid a click.
     const permission = await Notification.requestPermission();
-    const key = await this.around.config();
     if (permission != "granted") {
-      if (permission == "denied") await this.register({ permission: "denied" });
-      return (this.state = permission == "denied" ? "denied" : "default");
+      if (permission == "denied") await this.register({ permission });
+      return (this.state = permission);
     }
-    if (!key) throw new Error("the app has no credential of the platform web");
+    const key = await this.around.config();
+    if (!key) throw new Error("the app has no web credential");
     const { baseUrl, writeKey, workerUrl } = this.options;
     const url = new URL(workerUrl, location.href);
     url.searchParams.set("key", writeKey);
@@ -68,7 +68,7 @@ export class WebPush implements Push {
       return subscribe();
     });
     this.around.keep(true);
-    await this.register({ permission: "granted", subscription: subscription.toJSON() });
+    await this.register({ permission, subscription: subscription.toJSON() });
     return (this.state = "subscribed");
   }
 

@@ -243,10 +243,10 @@ export class Sender {
     return true;
   }
 
-  /** Somebody's session: the one there is, or a new one. */
-  async session(aid: string, identity?: string): Promise<Person | Refused> {
+  /** Somebody's session: the one there is, or a new one. `anew`: with the server's configuration of now. */
+  async session(aid: string, identity?: string, anew?: boolean): Promise<Person | Refused> {
     const person: Person | undefined = await this.around.store.get(`person:${aid}`);
-    if (!identity && person?.token && person.expires! - Date.now() - person.skew > MARGIN) return person;
+    if (!anew && !identity && person?.token && person.expires! - Date.now() - person.skew > MARGIN) return person;
     let starting = identity ? undefined : this.starting.get(aid);
     if (!starting) {
       const began = this.start(aid, person, identity).finally(() => {
@@ -268,8 +268,9 @@ export class Sender {
   }
 
   private async start(aid: string, before: Person | undefined, identity?: string): Promise<Person | Refused> {
-    const asksPage = !identity && aid == this.around.aid();
-    let identityToken = identity ?? (asksPage ? await this.around.identity?.().catch(() => null) : undefined) ?? undefined;
+    // Whatever the page's function answers or throws, at once or later.
+    const page = async () => aid == this.around.aid() && this.around.identity?.();
+    let identityToken = identity || (await page().catch(() => {})) || undefined;
     const person: Person = { skew: 0, ...before, client: before?.client ?? newId() };
     // A page that goes before the answer has begun no other browser session than the next one.
     if (!before) await this.keep(aid, person);

@@ -51,7 +51,7 @@ export class Shows {
     const drafts: { [id: string]: Draft & { aid: string } } = (await this.page.get("drafts")) ?? {};
     for (const { aid, at, instruction } of Object.values(drafts)) {
       if (aid != this.page.aid() || at + DRAFT_LIFETIME < Date.now()) this.host.keep(instruction.instructionId, null);
-      else if (this.page.autoShow && this.page.maySee()) void this.present(instruction, {});
+      else if (this.page.maySee()) this.tell(instruction);
     }
   }
 
@@ -59,13 +59,17 @@ export class Shows {
   offer(items: Instruction[]): void {
     for (const instruction of items) {
       const { instructionId: id, campaignVersion: version } = instruction;
-      // A feedback button is offered anew with each version of its survey.
-      if (this.offered.get(id)! >= version) continue;
+      // A feedback button is offered anew with each version of its survey. What may not be shown counts as not offered.
+      if (this.offered.get(id)! >= version || !this.host.onOffer(instruction)) continue;
       this.offered.set(id, version);
-      if (!this.host.onOffer(instruction)) continue;
-      this.page.emit("instruction", instruction);
-      if (this.page.autoShow) void this.present(instruction, {});
+      this.tell(instruction);
     }
+  }
+
+  /** Tells the page of what may be shown, and shows it unless the page does so itself. */
+  private tell(instruction: Instruction): void {
+    this.page.emit("instruction", instruction);
+    if (this.page.autoShow) void this.present(instruction, {});
   }
 
   /** Another tab showed or ended something. */
@@ -82,12 +86,12 @@ export class Shows {
     this.host = this.makeHost();
   }
 
-  async present(instruction: Instruction, options: PresentOptions): Promise<void> {
-    await this.with((renderer) => renderer.present(instruction, options), instruction);
+  present(instruction: Instruction, options: PresentOptions): Promise<void> {
+    return this.with((renderer) => renderer.present(instruction, options), instruction);
   }
 
-  async startSurvey(surveyId: string, options: PresentOptions): Promise<void> {
-    await this.with((renderer) => renderer.startSurvey(surveyId, options));
+  startSurvey(surveyId: string, options: PresentOptions): Promise<void> {
+    return this.with((renderer) => renderer.startSurvey(surveyId, options));
   }
 
   private async with(show: (renderer: Renderer) => Promise<unknown>, instruction?: Instruction): Promise<void> {

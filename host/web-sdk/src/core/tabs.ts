@@ -70,6 +70,8 @@ export class Tabs {
   leave(): void {
     this.waits?.abort();
     this.release?.();
+    // Nobody looks here any longer: what is offered now is for another tab.
+    this.post({ t: "look", id: this.id });
     this.channel?.close();
     this.waits = this.release = this.channel = undefined;
     if (this.leads) this.change(false);

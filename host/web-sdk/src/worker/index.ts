@@ -80,14 +80,19 @@ async function show(message: Message): Promise<void> {
   await receipts(nudge.deliveryId, ["displayed"]);
 }
 
-/** Opens what a message leads to, in a window that is there already if one shows it. */
+/** Opens what a message leads to, in a window that is there already if one shows it. What the app alone can follow it is told. */
 async function follow(action?: { action: string; url?: string }): Promise<void> {
   if (!action || action.action == "none") return;
   const windows = await worker.clients.matchAll({ type: "window", includeUncontrolled: true });
-  const leads = action.url && /^(url|deep_link)$/.test(action.action);
-  const url = new URL(leads ? action.url! : "/", worker.location.origin);
-  // What runs scripts is not followed; windows open the web alone.
-  if (!/^https?:$/.test(url.protocol)) return;
+  const { origin } = worker.location;
+  const home = new URL("/", origin);
+  let url = action.url && /^(url|deep_link)$/.test(action.action) ? new URL(action.url, origin) : home;
+  if (!/^https?:$/.test(url.protocol)) {
+    // What runs scripts is not followed. Windows open the web alone: a page of the app hears of the app's own addresses.
+    if (action.action == "url" || /^(javascript|data|vbscript|blob|file):$/.test(url.protocol)) return;
+    url = home;
+  }
+  const leads = url != home;
   const same = windows.find((window) => (leads ? window.url == url.href : new URL(window.url).origin == url.origin));
   if (same) {
     same.postMessage({ nudge: action });

@@ -30,11 +30,26 @@ pub(crate) struct VersionTest {
     pub(crate) version: Version,
 }
 
-/// A version: numbers, and whether something like `-beta` follows, which comes before the version itself.
+/// A version: numbers, and whether something like `-beta.2` follows, which comes before the version itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
     numbers: Vec<u64>,
-    pre: Option<String>,
+    pre: Option<Vec<Identifier>>,
+}
+
+/// What stands between dots behind the hyphen. Numbers come before texts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Identifier {
+    Number(u64),
+    Text(String),
+}
+
+impl Identifier {
+    fn read(text: &str) -> Self {
+        let number = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = number.then(|| text.parse().ok()).flatten();
+        number.map_or_else(|| Self::Text(text.to_owned()), Self::Number)
+    }
 }
 
 impl Version {
@@ -43,7 +58,10 @@ impl Version {
         let text = text.trim().trim_start_matches(['v', 'V']);
         let text = text.split('+').next()?;
         let (numbers, pre) = match text.split_once('-') {
-            Some((numbers, pre)) => (numbers, Some(pre.to_owned())),
+            Some((numbers, pre)) => {
+                let pre = pre.split('.').map(Identifier::read).collect();
+                (numbers, Some(pre))
+            }
             None => (text, None),
         };
         let number = |part: &str| {
@@ -103,6 +121,11 @@ mod tests {
         assert!(holds("v3", Operator::GreaterOrEqual, "3.0.0"));
         assert!(holds("3.0.0-beta.1", Operator::Less, "3.0.0"));
         assert!(holds("3.0.1-beta.1", Operator::Greater, "3.0.0"));
+        assert!(holds("3.0.0-beta.10", Operator::Greater, "3.0.0-beta.9"));
+        assert!(holds("3.0.0-beta.2", Operator::Less, "3.0-beta.10"));
+        assert!(holds("3.0.0-beta", Operator::Less, "3.0.0-beta.1"));
+        assert!(holds("3.0.0-1", Operator::Less, "3.0.0-alpha"));
+        assert!(holds("3.0.0-alpha.9", Operator::Less, "3.0.0-beta.1"));
         assert!(holds("3.0.0+17", Operator::Equal, "3"));
         assert!(holds("1.0", Operator::NotEqual, "1.0.1"));
         assert!(holds("1.0", Operator::LessOrEqual, "1"));

@@ -43,6 +43,11 @@ function toWit(value) {
   }
 }
 
+/** A value as it stands inside a text: arrays and objects as they were sent. */
+function shown(value) {
+  return value !== null && typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
 /** The contract's table, cell by cell: `undefined` is missing or withheld. */
 class Table {
   constructor(cells, columns) {
@@ -55,7 +60,9 @@ class Table {
     // The ends count bytes.
     this.bytes ??= new TextEncoder().encode(this.cells.text);
     const start = index === 0 ? 0 : this.cells.ends[index - 1];
-    return new TextDecoder().decode(this.bytes.subarray(start, this.cells.ends[index]));
+    // A mark of the byte order at its beginning is a part of the text.
+    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+    return decoder.decode(this.bytes.subarray(start, this.cells.ends[index]));
   }
 
   get(row, path) {
@@ -246,7 +253,7 @@ export function validation(plugin) {
             json: () => JSON.parse(host.eventJson(item)),
           };
           for (const { code, property = "", expected = "", actual = "" } of plugin.validate(config, event)) {
-            found.push({ item, code, property, expected, actual: String(actual), more: [] });
+            found.push({ item, code, property, expected, actual: shown(actual), more: [] });
           }
         });
       }
@@ -290,7 +297,7 @@ export function personalization(plugin) {
           for (const [binding, found] of Object.entries(plugin.resolve(config, recipient))) {
             const { value, text = value ?? "", usedFallback = false, issue = "", detail = "" } = found;
             resolutions.push({
-              item, binding, value: toWit(value), text: String(text), usedFallback, issue, detail, more: [],
+              item, binding, value: toWit(value), text: shown(text), usedFallback, issue, detail, more: [],
             });
           }
         });

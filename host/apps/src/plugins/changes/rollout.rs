@@ -12,6 +12,7 @@ use nudge_plugin_runtime::rollout::{Impossible, Release, Rollout, Strategy};
 use nudge_plugin_runtime::store;
 use nudge_wasm::Plugin;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{Error, MOST_TRIES, Owner};
 use crate::plugins::{announcement, in_force_check};
@@ -42,6 +43,8 @@ pub(crate) enum Change {
 struct Plan {
     entry: Entry,
     slot: Option<Slot>,
+    /// Whose slots the plugin is in, for what it decides there is checked too.
+    slots: Vec<Uuid>,
     /// What comes into force by it.
     comes: Option<Release>,
     /// What must accept the configurations that it would decide under.
@@ -101,7 +104,11 @@ async fn plan(
         }
         Change::Promote | Change::RollBack => None,
     };
-    Ok(planned(entry, change, release, now)?)
+    let slots = store::slots_with(&mut tx, owner.app_id, name).await?;
+    Ok(Plan {
+        slots,
+        ..planned(entry, change, release, now)?
+    })
 }
 
 /// What a change makes of a plugin. `release` is the version that is to be activated.
@@ -166,6 +173,7 @@ fn planned(
             ..entry
         },
         slot,
+        slots: Vec::new(),
         comes,
         checked,
         action,
@@ -238,11 +246,12 @@ pub(super) async fn refusals(
     Ok(Vec::new())
 }
 
-/// Writes a plan; none: somebody else changed the plugin since it was read.
+/// Writes a plan; none: somebody else changed the plugin, or a slot that it is in, since it was read.
 async fn write(services: &Services, owner: &Owner, plan: Plan) -> Result<Option<Entry>, Error> {
     let Plan {
         entry,
         slot,
+        slots,
         comes,
         action,
         detail,
@@ -251,6 +260,10 @@ async fn write(services: &Services, owner: &Owner, plan: Plan) -> Result<Option<
     let now = entry.updated_at;
     let mut tx = services.db.write().await?;
     if !store::update(&mut tx, &entry).await? {
+        return Ok(None);
+    }
+    // What puts it into a slot locks it before, so that none is missed.
+    if store::slots_with(&mut tx, owner.app_id, &entry.name).await? != slots {
         return Ok(None);
     }
     if let Some(release) = comes {

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::catalogue::{Catalogue, PluginRef, Slot};
+use nudge_plugin_runtime::rollout::Release;
 use nudge_plugin_runtime::store;
 use nudge_wasm::{Kind, Plugin};
 use serde_json::json;
@@ -31,6 +32,7 @@ pub(crate) async fn set(
         let catalogue = store::catalogue(&mut tx, owner.app_id).await?;
         drop(tx);
         let of = candidate(services, &catalogue, kind, name)?;
+        let checked = in_force_of(&catalogue, name);
         let after = |catalogue: Catalogue| catalogue.with_slot(slot.clone());
         let loaded = check(services, owner, kind, after).await?;
 
@@ -39,6 +41,11 @@ pub(crate) async fn set(
         if let Some(app_id) = of
             && !store::lock(&mut tx, app_id, name).await?
         {
+            continue;
+        }
+        // Another version may have come into force, which nothing in the slot was checked against.
+        let catalogue = store::catalogue(&mut tx, owner.app_id).await?;
+        if in_force_of(&catalogue, name) != checked {
             continue;
         }
         store::set_slot(&mut tx, &slot, now).await?;
@@ -74,6 +81,12 @@ pub(crate) async fn clear(services: &Services, owner: &Owner, kind: Kind) -> Res
     owner.refresh(services).await?;
     drop(loaded);
     Ok(())
+}
+
+/// The version that a name stands for.
+fn in_force_of(catalogue: &Catalogue, name: &str) -> Option<Release> {
+    let entry = catalogue.active(name)?;
+    entry.rollout.active.clone()
 }
 
 /// Checks that a plugin can be in a slot; answers whose it is, unless it is built in.

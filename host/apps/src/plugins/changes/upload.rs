@@ -99,7 +99,10 @@ async fn keep(
     let version = version(owner, &plugin, checks, component.len(), now);
     let mut tx = services.db.write().await?;
     store::insert(&mut tx, owner.app_id, &name, kind, now).await?;
-    store::lock(&mut tx, owner.app_id, &name).await?;
+    // One that was there may have been removed before it was locked.
+    while !store::lock(&mut tx, owner.app_id, &name).await? {
+        store::insert(&mut tx, owner.app_id, &name, kind, now).await?;
+    }
     let existing = place(&mut tx, owner.app_id, &name, kind, &version.release).await?;
     let created = existing.is_none();
     if created {

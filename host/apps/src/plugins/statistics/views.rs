@@ -162,7 +162,8 @@ pub(crate) async fn metrics(
         let detail = "from must be before to";
         return Err(ApiError::field("/from", "out_of_range", detail));
     }
-    let from = from.max(now.minus(KEPT));
+    // A time of before has no counts, and ends where it was to.
+    let from = from.max(now.minus(KEPT)).min(to);
     services.plugins.recorder.flush(&services.db).await?;
     let mut tx = services.db.read().await?;
     let owner_id = lists::owner_of(services, &mut tx, app_id, name).await?;

@@ -79,7 +79,8 @@ export function useList(path, query = {}) {
 }
 
 /**
- * Asks again every so often while the page is seen.
+ * Asks again every so often while the page is seen, and once it is seen again where a turn was left out. A turn that comes
+ * before the answer to the one before asks nothing: answers may take longer than the turns are apart.
  * @param {() => unknown} ask
  * @param {number | null} milliseconds null: not at the moment
  */
@@ -88,8 +89,21 @@ export function usePolling(ask, milliseconds) {
   latest.current = ask;
   useEffect(() => {
     if (milliseconds === null) return;
-    const timer = setInterval(() => document.hidden || latest.current(), milliseconds);
-    return () => clearInterval(timer);
+    let due = false, asks = false;
+    const turn = async () => {
+      due = document.hidden;
+      if (due || asks) return;
+      asks = true;
+      await latest.current();
+      asks = false;
+    };
+    const seen = () => due && turn();
+    const timer = setInterval(turn, milliseconds);
+    document.addEventListener("visibilitychange", seen);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", seen);
+    };
   }, [milliseconds]);
 }
 

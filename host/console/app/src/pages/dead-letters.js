@@ -18,8 +18,8 @@ const filter = () => Object.fromEntries(FILTERS.flatMap((name) => (route.value.q
 
 /** What a filter says, in words. */
 function described() {
-  const parts = Object.entries(filter()).map(([name, value]) => `${{ eventName: "event", reason: "reason", stage: "stage", from: "from", to: "to" }[name]} ${value}`);
-  return parts.length ? parts.join(", ") : "every letter of the app";
+  const parts = Object.entries(filter()).map(([name, value]) => `${name.replace("Name", "")} ${value}`);
+  return parts.length ? parts.join(", ") : "all letters";
 }
 
 /** A change of the properties, then the replay. @param {{ title: string, run: (patch: any) => Promise<void>, onClose: () => void, children?: any }} props */
@@ -134,5 +134,5 @@ export default function DeadLetters() {
     </div>
     ${job && html`<${Progress} key=${job} jobId=${job} label=${query.replaying ? "Replaying letters" : "Acknowledging letters"} onEnd=${end} />`}
     <${Tabs} key=${ended} label="Views" tabs=${[{ id: "groups", title: "By reason", render: () => html`<${Groups} />` }, { id: "letters", title: "Letters", render: () => html`<${Letters} />` }]} />
-    ${replaying && html`<${Replay} title="Replay all of the filter" run=${replayAll} onClose=${() => setReplaying(false)}><${Notice}>This is done to all letters of the filter, on whichever page they are: ${described()}.<//><//>`}`;
+    ${replaying && html`<${Replay} title="Replay all of the filter" run=${replayAll} onClose=${() => setReplaying(false)}><${Notice}>This is done to all letters of the filter, on every page: ${described()}.<//><//>`}`;
 }

@@ -47,10 +47,10 @@ function Attempts({ path, onRecover }) {
   const { cursor, recovering } = route.value.query;
   const list = useList(`${path}/attempts`, { cursor });
   usePolling(list.reload, cursor ? null : recovering ? 2000 : 5000);
-  const outcome = (/** @type {any} */ row) => (row.statusCode >= 200 && row.statusCode < 300 && !row.error
-    ? html`<${Badge} kind="good">${row.statusCode}<//>`
-    : html`<${Badge} kind="bad">${row.statusCode ?? "no answer"}<//> ${row.error}`);
   const failed = (/** @type {any} */ row) => row.error || !(row.statusCode >= 200 && row.statusCode < 300);
+  const outcome = (/** @type {any} */ row) => (failed(row)
+    ? html`<${Badge} kind="bad">${row.statusCode ?? "no answer"}<//> ${row.error}`
+    : html`<${Badge} kind="good">${row.statusCode}<//>`);
   const columns = [
     { title: "At", render: (/** @type {any} */ row) => html`<${Time} at=${row.at} />` },
     { title: "Event", render: (/** @type {any} */ row) => row.eventType },

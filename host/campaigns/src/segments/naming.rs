@@ -1,0 +1,135 @@
+//! Surveys and campaigns that name segments, as each kind reads what it says: a broadcast, a button or a survey behind a link
+//! waits for nothing, whatever trigger was left in it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use nudge_db::{Error, Result, Tx};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::campaign::Kind;
+use crate::trigger::Terms;
+use crate::{in_app, push, store, surveys};
+
+/// Bodies that are read at a time: one may have a quarter of a megabyte.
+const BODIES: usize = 16;
+
+/// A survey or campaign as it is stored.
+#[derive(sqlx::FromRow)]
+pub(super) struct Row {
+    kind: String,
+    body: String,
+}
+
+/// What of a survey or campaign tells how it uses segments.
+pub(super) struct User<'a> {
+    /// What people call it.
+    pub(super) name: &'a str,
+    /// Whether anything can fire it.
+    waits: bool,
+    /// What it decides by.
+    pub(super) terms: Terms<'a>,
+}
+
+impl Row {
+    /// Reads the row, for as long as it takes to look at it: what is read takes many times as much as the text.
+    pub(super) fn look<T>(&self, at: impl FnOnce(&User<'_>) -> T) -> Result<T> {
+        let kind = Kind::parse(&self.kind);
+        let kind = kind.ok_or_else(|| Error::corrupt("campaigns", "kind", &self.kind))?;
+        Ok(match kind {
+            Kind::Survey => {
+                let content: surveys::Content = store::parse(&self.body)?;
+                at(&User {
+                    name: &content.name,
+                    waits: true,
+                    terms: content.terms(),
+                })
+            }
+            Kind::Push => {
+                let content: push::Content = store::parse(&self.body)?;
+                at(&User {
+                    name: &content.name,
+                    waits: content.mode != push::Mode::Transactional,
+                    terms: content.terms(),
+                })
+            }
+            Kind::InApp => {
+                let content: in_app::Content = store::parse(&self.body)?;
+                at(&User {
+                    name: &content.name,
+                    waits: true,
+                    terms: content.terms(),
+                })
+            }
+        })
+    }
+}
+
+/// The surveys and campaigns that name any of some segments, and were not put away.
+pub(super) async fn all(tx: &mut Tx, app_id: Uuid, ids: &BTreeSet<Uuid>) -> Result<Vec<Row>> {
+    tx.sql(
+        "SELECT c.kind, c.body FROM campaigns c WHERE c.app_id = $1 AND c.status <> 'archived' AND c.id IN (
+            SELECT u.user_id FROM segment_uses u WHERE u.app_id = $1 AND u.segment_id IN ",
+    )
+    .bind(app_id)
+    .push_list(ids.iter().copied())
+    .push(") ORDER BY c.id")
+    .fetch_all()
+    .await
+}
+
+/// Whether a campaign that runs waits for changes of a segment, so that it is known who is in it.
+pub(crate) async fn is_watched(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
+    let rows: Vec<Row> = tx
+        .sql(
+            "SELECT c.kind, c.body FROM segment_uses u JOIN campaigns c ON c.id = u.user_id
+             WHERE u.app_id = $1 AND u.segment_id = $2 AND c.status = 'active'",
+        )
+        .bind(app_id)
+        .bind(id)
+        .fetch_all()
+        .await?;
+    for row in rows {
+        let is_watching = row.look(|user| {
+            let watch = user.terms.watch().filter(|_| user.waits);
+            watch.is_some_and(|watch| watch.segment_id == id)
+        })?;
+        if is_watching {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What people call some surveys and campaigns.
+pub(super) async fn names(
+    tx: &mut Tx,
+    app_id: Uuid,
+    ids: &BTreeSet<Uuid>,
+) -> Result<HashMap<Uuid, String>> {
+    #[derive(sqlx::FromRow)]
+    struct BodyRow {
+        id: Uuid,
+        body: String,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    let ids: Vec<Uuid> = ids.iter().copied().collect();
+    let mut names = HashMap::with_capacity(ids.len());
+    for chunk in ids.chunks(BODIES) {
+        let rows: Vec<BodyRow> = tx
+            .sql("SELECT id, body FROM campaigns WHERE app_id = $1 AND id IN ")
+            .bind(app_id)
+            .push_list(chunk.iter().copied())
+            .fetch_all()
+            .await?;
+        for row in rows {
+            if let Ok(Named { name }) = serde_json::from_str(&row.body) {
+                names.insert(row.id, name);
+            }
+        }
+    }
+    Ok(names)
+}
