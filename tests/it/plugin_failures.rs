@@ -207,7 +207,7 @@ async fn keep_letters(app: &TestApp, survey: Uuid) {
             Stage::Trigger,
             Some(survey),
             "trap".to_owned(),
-            plugin.description(),
+            Some(plugin.description()),
         );
         dead_letters::store::insert(&mut tx, &[&letter])
             .await

@@ -358,7 +358,7 @@ impl Effects {
                 Stage::Trigger,
                 Some(running.id),
                 failed.reason.to_owned(),
-                plugin.description(),
+                Some(plugin.description()),
             );
             letter = letter.saying(&failed.detail);
             letter.session = Some(item.session);
@@ -389,7 +389,7 @@ impl Effects {
                 Stage::Personalization,
                 Some(running.id),
                 broken.reason.to_owned(),
-                &broken.plugin,
+                Some(&broken.plugin),
             );
             let letter = letter.saying(&broken.detail);
             let source = works.get(item.work).map(|work| &work.source);

@@ -10,7 +10,6 @@ use nudge_platform::secrets;
 use nudge_records::dead_letters::{Letter, Stage};
 use nudge_records::deliveries::in_hand::Claimed;
 use nudge_records::deliveries::{Change, Device, Status};
-use nudge_wasm::Description;
 use uuid::Uuid;
 
 use super::outcome::{self, DeliveryProgress};
@@ -41,7 +40,17 @@ impl Write {
         change.more.push(("reason", reason.clone()));
         self.changes.push(change);
         if let Some(broken) = broken {
-            let letter = letter(app.id, delivery.campaign_id, broken);
+            let letter = Letter::new(
+                app.id,
+                broken.alias,
+                broken.stored.received_at,
+                &broken.stored.event,
+                Stage::Personalization,
+                Some(delivery.campaign_id),
+                broken.code.to_owned(),
+                broken.plugin.as_ref(),
+            );
+            let letter = letter.saying(&broken.detail);
             self.letters.push((delivery.id, letter));
         }
         self.settled.push(Settled {
@@ -114,31 +123,6 @@ impl Write {
             })
         };
         self.changes.iter().filter_map(happened).collect()
-    }
-}
-
-/// The letter of an event that a plugin failed on, or that no version of it was there for.
-fn letter(app_id: Uuid, campaign_id: Uuid, broken: &Broken) -> Letter {
-    let nobody = Description {
-        name: String::new(),
-        version: String::new(),
-        summary: String::new(),
-        config_schema: String::new(),
-    };
-    let letter = Letter::new(
-        app_id,
-        broken.alias,
-        broken.stored.received_at,
-        &broken.stored.event,
-        Stage::Personalization,
-        Some(campaign_id),
-        broken.code.to_owned(),
-        broken.plugin.as_ref().unwrap_or(&nobody),
-    );
-    let letter = letter.saying(&broken.detail);
-    Letter {
-        plugin: letter.plugin.filter(|_| broken.plugin.is_some()),
-        ..letter
     }
 }
 

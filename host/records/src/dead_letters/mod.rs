@@ -132,12 +132,12 @@ impl Letter {
                 Stage::Validation,
                 None,
                 reason,
-                plugin,
+                Some(plugin),
             )
         }
     }
 
-    /// The letter of an event that a plugin failed on.
+    /// The letter of an event that a plugin failed on. Without a plugin: no version was there to ask.
     ///
     /// Its id depends on the event, the stage and the campaign alone: an event that is sent again, or
     /// fails again, has one letter.
@@ -150,7 +150,7 @@ impl Letter {
         stage: Stage,
         campaign_id: Option<Uuid>,
         reason: String,
-        plugin: &Description,
+        plugin: Option<&Description>,
     ) -> Self {
         Self {
             id: Self::id_of(alias, event, stage, campaign_id),
@@ -162,7 +162,7 @@ impl Letter {
             reason,
             detail: None,
             violations: Vec::new(),
-            plugin: Some(PluginVersion {
+            plugin: plugin.map(|plugin| PluginVersion {
                 name: plugin.name.clone(),
                 version: plugin.version.clone(),
             }),
