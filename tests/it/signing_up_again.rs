@@ -214,13 +214,18 @@ async fn message_of(app: &TestApp, kind: &str, message: &Value) -> Answer {
     app.post(&path, &app.backend(), message).await
 }
 
-async fn messages_begin_somebody_anew_as_events_do(app: &mut TestApp) {
+/// Makes the person `e-ada`, who was deleted a minute ago.
+async fn has_been_deleted(app: &TestApp) {
     let backend = Backend::new(app).await;
     backend.identify(app, "ada", "e-ada").await;
     app.advance(60);
     let job_id = delete(app, &json!({"externalId": "e-ada"})).await;
     deleted(app, &job_id).await;
     app.advance(60);
+}
+
+async fn messages_begin_somebody_anew_as_events_do(app: &mut TestApp) {
+    has_been_deleted(app).await;
 
     let suppressed = |answer: &Answer| {
         let problem = answer.refused(400, "messages_rejected");
@@ -255,12 +260,7 @@ async fn messages_begin_somebody_anew_as_events_do(app: &mut TestApp) {
 }
 
 async fn events_that_repeat_the_external_id_are_of_the_deleted_person(app: &mut TestApp) {
-    let backend = Backend::new(app).await;
-    backend.identify(app, "ada", "e-ada").await;
-    app.advance(60);
-    let job_id = delete(app, &json!({"externalId": "e-ada"})).await;
-    deleted(app, &job_id).await;
-    app.advance(60);
+    has_been_deleted(app).await;
 
     let body = |external_id: &str| {
         let event =

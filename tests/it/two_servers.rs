@@ -15,17 +15,19 @@ use crate::attempts::{answer, forked, link_survey, try_start};
 use crate::concurrency::join;
 use crate::identity;
 
+/// Starts a server, which must say why it can't.
+async fn does_not_start(config: Config, why: &str) {
+    let second = TestApp::open(site!(), config).await;
+    let error = format!("{:#}", second.err().unwrap());
+    assert!(error.contains(why), "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_server_on_a_data_directory_is_refused() {
     let app = TestApp::start(site!(), Backend::Sqlite).await;
 
-    let second = TestApp::open(site!(), app.config.clone()).await;
+    does_not_start(app.config.clone(), "another server uses the data directory").await;
 
-    let error = format!("{:#}", second.err().expect("it must not start"));
-    assert!(
-        error.contains("another server uses the data directory"),
-        "{error}"
-    );
     app.session("ada").await;
     app.finish().await;
 }
@@ -41,12 +43,7 @@ async fn a_second_server_on_an_embedded_database_is_refused_whatever_its_data_di
     for path in [&database, &link] {
         let mut config = TestApp::config(site!(), &folder.path().join("other"));
         config.database.url = format!("sqlite:{}", path.display());
-        let second = TestApp::open(site!(), config).await;
-        let error = format!("{:#}", second.err().expect("it must not start"));
-        assert!(
-            error.contains("another server uses the database"),
-            "{error}"
-        );
+        does_not_start(config, "another server uses the database").await;
     }
     app.session("ada").await;
     app.finish().await;

@@ -55,10 +55,20 @@ impl Caller {
         else {
             return Ok(());
         };
-        let hash = secrets::hash(&[self.app.id.as_bytes(), user_id.as_bytes()]);
-        let owner = hash.first_chunk().copied().unwrap_or_default();
-        notes.count_bytes_for(Policy::SubjectBytes, owner, bytes)
+        count_bytes_of(notes, self.app.id, user_id, bytes)
     }
+}
+
+/// Counts bytes for somebody of whom only the name is known.
+pub(super) fn count_bytes_of(
+    notes: &Notes,
+    app_id: Uuid,
+    name: &str,
+    bytes: usize,
+) -> Result<(), ApiError> {
+    let hash = secrets::hash(&[app_id.as_bytes(), name.as_bytes()]);
+    let owner = hash.first_chunk().copied().unwrap_or_default();
+    notes.count_bytes_for(Policy::SubjectBytes, owner, bytes)
 }
 
 /// Whose events a request has.

@@ -11,7 +11,6 @@ use nudge_apps::App;
 use nudge_db::Timestamp;
 use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Mark};
-use nudge_platform::rate_limits::Policy;
 use nudge_platform::{id, secrets};
 use nudge_records::events::MOST_BYTES;
 use nudge_records::events::canonical::canonical;
@@ -172,10 +171,7 @@ impl Collection<'_> {
             }
         }
         for (name, bytes) in sizes {
-            let hash = secrets::hash(&[self.app.id.as_bytes(), name.as_bytes()]);
-            let owner = hash.first_chunk().copied().unwrap_or_default();
-            self.notes
-                .count_bytes_for(Policy::SubjectBytes, owner, bytes)?;
+            owner::count_bytes_of(self.notes, self.app.id, name, bytes)?;
         }
         Ok(())
     }
