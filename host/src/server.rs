@@ -116,7 +116,7 @@ impl Server {
         );
         tasks.spawn(Recovery::sign_in(pipeline.clone()).await?.run());
         let committer = Committer::start(&db, &pipeline, &config.ingest, &tasks, &halt);
-        let webhooks = Webhooks::new(&config.webhooks, &lookups)?;
+        let webhooks = Webhooks::new(&config.webhooks, &lookups, pipeline.node())?;
         let public_url = public_url(&config, address);
         if let Some(lock) = &mut lock {
             lock.tell(&public_url)

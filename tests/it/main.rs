@@ -193,6 +193,7 @@ mod users;
 mod warm_connections;
 mod web_sdk;
 mod webhook_addresses;
+mod webhook_claims;
 mod webhook_delivery;
 mod webhook_health;
 mod webhook_receivers;

@@ -4,8 +4,9 @@
     reason = "test support: a test whose database fails fails where it stands"
 )]
 
-use nudge_apps::webhooks::Transition;
+use nudge_apps::webhooks::{Queued, Transition};
 use nudge_campaigns::webhooks::EventType;
+use nudge_db::Tx;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -44,24 +45,26 @@ impl TestApp {
 
     /// Tells webhooks of transitions, in a transaction that is committed or not.
     pub async fn enqueue(&self, transitions: &[Transition], commit: bool) {
-        let services = self.services();
-        let found = services.apps.get(self.access.app_id).await;
-        let app = found.expect("the app is read").expect("the demo app");
-        let mut tx = services.db.write().await.expect("the database answers");
-        let queued = nudge_apps::webhooks::enqueue(
-            &mut tx,
-            app.id,
-            &app.webhooks,
-            transitions,
-            self.clock.now(),
-        )
-        .await
-        .expect("messages are written");
+        let begun = self.services().db.write().await;
+        let mut tx = begun.expect("the database answers");
+        let queued = self.write_messages(&mut tx, transitions).await;
         if commit {
             tx.commit().await.expect("the database commits");
-            services.push.webhooks.wake(queued);
+            self.services().push.webhooks.wake(queued);
         } else {
             tx.rollback().await.expect("the database rolls back");
         }
+    }
+
+    /// Writes what webhooks are told of transitions; their sender is told of it after the commit.
+    pub async fn write_messages(&self, tx: &mut Tx, transitions: &[Transition]) -> Queued {
+        let services = self.services();
+        let found = services.apps.get(self.access.app_id).await;
+        let app = found.expect("the app is read").expect("the demo app");
+        let in_hand = Some(&services.push.webhooks.in_hand);
+        let now = self.clock.now();
+        nudge_apps::webhooks::enqueue(tx, app.id, &app.webhooks, transitions, in_hand, now)
+            .await
+            .expect("messages are written")
     }
 }

@@ -1,6 +1,6 @@
 //! Webhooks.
 
-use nudge_db::{Error, Result, Timestamp, Tx};
+use nudge_db::{Error, Result, Tx};
 use serde::Deserialize;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -86,15 +86,12 @@ pub struct Subscription {
     pub webhook_id: Uuid,
     /// What it is told of.
     pub event_types: Vec<EventType>,
-    /// Whether it was disabled because it only failed: messages are kept and not sent.
-    pub disabled: bool,
 }
 
 #[derive(sqlx::FromRow)]
 struct SubscriptionRow {
     id: Uuid,
     event_types: String,
-    disabled_at: Option<Timestamp>,
 }
 
 impl SubscriptionRow {
@@ -102,7 +99,6 @@ impl SubscriptionRow {
         Ok(Subscription {
             webhook_id: self.id,
             event_types: parse(&self.event_types)?,
-            disabled: self.disabled_at.is_some(),
         })
     }
 }
@@ -116,7 +112,7 @@ pub async fn listening(tx: &mut Tx, event: EventType) -> Result<Vec<(Uuid, Subsc
         subscription: SubscriptionRow,
     }
     let rows: Vec<Row> = tx
-        .sql("SELECT app_id, id, event_types, disabled_at FROM webhooks WHERE active AND event_types LIKE $1 ORDER BY id")
+        .sql("SELECT app_id, id, event_types FROM webhooks WHERE active AND event_types LIKE $1 ORDER BY id")
         .bind(format!("%\"{}\"%", event.name()))
         .fetch_all()
         .await?;
@@ -133,7 +129,7 @@ pub fn parse(event_types: &str) -> Result<Vec<EventType>> {
 /// The active endpoints of an app.
 pub async fn subscriptions(tx: &mut Tx, app_id: Uuid) -> Result<Vec<Subscription>> {
     let rows: Vec<SubscriptionRow> = tx
-        .sql("SELECT id, event_types, disabled_at FROM webhooks WHERE app_id = $1 AND active ORDER BY id")
+        .sql("SELECT id, event_types FROM webhooks WHERE app_id = $1 AND active ORDER BY id")
         .bind(app_id)
         .fetch_all()
         .await?;

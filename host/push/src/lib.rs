@@ -18,6 +18,7 @@
 //! - **A webhook is sent at least once**, under the same id, outside of any transaction; it waits for the earlier ones of its endpoint and delivery unless those
 //!   failed for good.
 //! - **A receiver that hangs is nobody else's trouble** (`webhooks/fairness.rs`, pure). Claims go from endpoint to endpoint by an index that begins with it.
+//!   Messages that this process makes come from memory while there is room (`apps/src/webhooks/in_hand.rs`): behind what the endpoint already has waiting none does.
 
 pub mod campaigns;
 pub mod deliveries;

@@ -14,7 +14,7 @@
 //! - **Every index of `events` but one begins with the alias**, so that a request dirties the page or two that it touches anyway. The one of the feed begins
 //!   with the app and the name and goes on by receipt, so that all requests of a commit share the last page of each name. An `eventId` is unique within its alias.
 //! - **A webhook's message is in the transaction of the transition that it tells of.** Its id follows from endpoint, delivery or dead letter, and
-//!   type; its body is written once.
+//!   type; its body is written once. It is made as claimed where the process that makes it has room to send it.
 //! - **A delivery's states go forward.** Each is an instant in a column of its own; the transition is made by the one writer that finds the column
 //!   empty. It is counted and told to webhooks in the same transaction.
 //! - **Every decision can be made again** ([`decisions`]). A call that takes effect is kept with the version, the numbers of the events, digests of the

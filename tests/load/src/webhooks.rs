@@ -191,10 +191,13 @@ pub(crate) async fn tell(
     let services = server.services();
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
+    let webhooks = &services.push.webhooks;
+    let in_hand = Some(&webhooks.in_hand);
     let queued =
-        nudge_apps::webhooks::enqueue(&mut tx, app.id, &app.webhooks, transitions, now).await?;
+        nudge_apps::webhooks::enqueue(&mut tx, app.id, &app.webhooks, transitions, in_hand, now)
+            .await?;
     tx.commit().await?;
-    services.push.webhooks.wake(queued);
+    webhooks.wake(queued);
     Ok(())
 }
 

@@ -131,7 +131,8 @@ async fn attempt(
                 .collect(),
         });
     }
-    let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
+    let queued =
+        deliveries::announce(&mut tx, app, &changes, &services.webhooks.in_hand, now).await?;
     tx.commit().await?;
     services.webhooks.wake(queued);
     Ok(lost)

@@ -314,7 +314,8 @@ async fn cancel(services: &Services, app: &App, id: Uuid) -> nudge_db::Result<bo
             more: Vec::new(),
         })
         .collect();
-    let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
+    let queued =
+        deliveries::announce(&mut tx, app, &changes, &services.webhooks.in_hand, now).await?;
     tx.commit().await?;
     services.webhooks.wake(queued);
     Ok(!changes.is_empty())

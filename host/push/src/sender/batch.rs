@@ -233,7 +233,8 @@ impl Batch {
         dead_letters::store::insert(&mut tx, &letters).await?;
         let told = dead_letters::announce(&mut tx, app.id, &app.webhooks, &letters, now).await?;
         self.give_up(&mut tx, waiting, now).await?;
-        let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
+        let queued =
+            deliveries::announce(&mut tx, app, &changes, &services.webhooks.in_hand, now).await?;
         tx.commit().await?;
         dead_letters::count(letters.iter().map(|letter| letter.stage));
         services.webhooks.wake(queued.and(told));
@@ -304,10 +305,11 @@ impl Batch {
     }
 
     async fn settle(&self, app: &App, write: &Write, now: Timestamp) -> Result<Queued> {
+        let in_hand = &self.sender.services.webhooks.in_hand;
         let mut tx = self.sender.db.write().await?;
         let after = store::settle(&mut tx, app.id, self.sender.node, &write.settled).await?;
         let changes = write.changes_that_happened(&after);
-        let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
+        let queued = deliveries::announce(&mut tx, app, &changes, in_hand, now).await?;
         tx.commit().await?;
         Ok(queued)
     }

@@ -160,7 +160,8 @@ async fn commit(
             changes.extend(end(&mut tx, app, delivery, ended, now).await?);
         }
     }
-    let queued = deliveries::announce(&mut tx, app, &changes, now).await?;
+    let queued =
+        deliveries::announce(&mut tx, app, &changes, &services.webhooks.in_hand, now).await?;
     tx.commit().await?;
     services.webhooks.wake(queued);
     services.pipeline.deliveries().wake();

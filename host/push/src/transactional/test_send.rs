@@ -244,7 +244,14 @@ async fn queue(services: &Services, scope: &Scope, new: &mut NewDelivery) -> Res
         more: reason.into_iter().collect(),
     };
     // One that waits to be sent tells nobody yet.
-    let told = deliveries::announce(&mut tx, &scope.app, &[change], now).await?;
+    let told = deliveries::announce(
+        &mut tx,
+        &scope.app,
+        &[change],
+        &services.webhooks.in_hand,
+        now,
+    )
+    .await?;
     let resource = format!("campaign/{}", new.campaign_id);
     let detail = json!({"deliveryId": new.id, "variantId": new.variant_id});
     let action = "campaign.test_sent";

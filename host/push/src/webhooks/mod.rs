@@ -17,12 +17,12 @@ pub mod sender;
 pub mod signature;
 pub mod store;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use nudge_apps::webhooks::Queued;
+use nudge_apps::webhooks::in_hand::InHand;
 use nudge_campaigns::webhooks::EventType;
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::config;
@@ -30,7 +30,6 @@ use nudge_platform::outbound::lookups::Purpose;
 use nudge_platform::outbound::{Guard, Lookups, NotAllowed, Rule};
 use nudge_platform::sealed::{Closed, Sealed, SealedColumn};
 use nudge_platform::secrets::Secrets;
-use tokio::sync::Notify;
 use uuid::Uuid;
 
 /// Endpoints an app may have.
@@ -111,7 +110,7 @@ pub enum Error {
     Storage(#[from] nudge_db::Error),
 }
 
-/// What sending takes: the rule of addresses, a client that keeps it, and a bell for the [`sender`]. Cheap to
+/// What sending takes: the rule of addresses, a client that keeps it, and what the [`sender`] has in hand. Cheap to
 /// clone.
 #[derive(Clone, Debug)]
 pub struct Webhooks {
@@ -119,12 +118,13 @@ pub struct Webhooks {
     pub guard: Guard,
     /// The client.
     pub client: reqwest::Client,
-    bell: Arc<Notify>,
+    /// The messages that this process is sending.
+    pub in_hand: InHand,
 }
 
 impl Webhooks {
-    /// Ready to send, by a configuration.
-    pub fn new(config: &config::Webhooks, lookups: &Lookups) -> anyhow::Result<Self> {
+    /// Ready to send, by a configuration. `node` is the process.
+    pub fn new(config: &config::Webhooks, lookups: &Lookups, node: Uuid) -> anyhow::Result<Self> {
         let rule = Rule {
             allow_http: config.allow_http,
             allow_private_networks: config.allow_private_networks,
@@ -134,24 +134,20 @@ impl Webhooks {
         Ok(Self {
             client: guard.client(TIMEOUT)?,
             guard,
-            bell: Arc::default(),
+            in_hand: InHand::new(node),
         })
     }
 
     /// Has messages sent now rather than at the sender's next look. For after the commit.
     pub fn wake(&self, queued: Queued) {
-        if queued.messages > 0 {
+        if queued.send() {
             self.ring();
         }
     }
 
     /// Has the sender look for messages now.
     pub fn ring(&self) {
-        self.bell.notify_one();
-    }
-
-    async fn rung(&self) {
-        self.bell.notified().await;
+        self.in_hand.ring();
     }
 }
 

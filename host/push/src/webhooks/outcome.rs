@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use nudge_apps::webhooks::in_hand::Claimed;
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::config;
@@ -11,7 +12,7 @@ use uuid::Uuid;
 
 use super::request::Exchange;
 use super::retry::{self, MOST_ATTEMPTS, Verdict};
-use super::store::queue::{self, AttemptOutcome, Change, ClaimedRow, DueRow};
+use super::store::queue::{self, AttemptOutcome, Change, EndpointRow};
 
 /// An endpoint that was disabled just now.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +23,8 @@ pub(super) struct Disabled {
 
 /// What becomes of a message. `at` is when it was sent, `now` when that had ended; `random` is 0 to 1.
 pub(super) fn of(
-    webhook: &DueRow,
-    message: ClaimedRow,
+    webhook: &EndpointRow,
+    message: Claimed,
     exchange: Exchange,
     at: Timestamp,
     now: Timestamp,
@@ -56,17 +57,21 @@ pub(super) fn of(
         state,
         put_off,
         next_attempt_at,
-        ..untried(webhook, message, now)
+        ..untried((webhook.app_id, webhook.id), message, now)
     }
 }
 
 /// What becomes of a message that was claimed and not sent: it is due at once.
-pub(super) fn untried(webhook: &DueRow, message: ClaimedRow, now: Timestamp) -> AttemptOutcome {
+pub(super) fn untried(
+    (app_id, webhook_id): (Uuid, Uuid),
+    message: Claimed,
+    now: Timestamp,
+) -> AttemptOutcome {
     AttemptOutcome {
         attempt_id: nudge_platform::id::new(now),
         message_id: message.id,
-        app_id: webhook.app_id,
-        webhook_id: webhook.id,
+        app_id,
+        webhook_id,
         delivery_id: message.delivery_id,
         event_type: message.event_type,
         attempt: message.attempts,
@@ -159,13 +164,13 @@ mod tests {
     use super::*;
 
     fn outcome(status: Option<u16>, attempts: i64, seconds: i64) -> AttemptOutcome {
-        let webhook = DueRow {
+        let webhook = EndpointRow {
             id: Uuid::from_u128(1),
             app_id: Uuid::from_u128(2),
             url: String::new(),
             failing_since: None,
         };
-        let message = ClaimedRow {
+        let message = Claimed {
             id: Uuid::from_u128(3),
             delivery_id: Uuid::from_u128(4),
             event_type: "sent".to_owned(),
@@ -196,14 +201,14 @@ mod tests {
 
     #[test]
     fn what_was_not_tried_is_no_attempt() {
-        let webhook = DueRow {
+        let webhook = EndpointRow {
             id: Uuid::from_u128(1),
             app_id: Uuid::from_u128(2),
             url: String::new(),
             failing_since: None,
         };
         for attempts in [0, MOST_ATTEMPTS - 1] {
-            let message = ClaimedRow {
+            let message = Claimed {
                 id: Uuid::from_u128(3),
                 delivery_id: Uuid::from_u128(4),
                 event_type: "sent".to_owned(),

@@ -11,31 +11,31 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
+use nudge_apps::webhooks::in_hand::Claimed;
 use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
-use uuid::Uuid;
 
 use super::Secret;
 use super::outcome;
 use super::request::{self, Exchange, Outgoing};
-use super::store::queue::{AttemptOutcome, ClaimedRow, DueRow};
+use super::store::queue::{AttemptOutcome, EndpointRow};
 use crate::services::Shared;
 
 /// How long a run is to take.
 const AIM: Duration = Duration::from_millis(50);
 /// After so long no other message of a run is sent.
-const LIMIT: Duration = Duration::from_millis(100);
+pub(super) const LIMIT: Duration = Duration::from_millis(100);
 /// Messages that a place has in a run, at the most.
 const LONGEST: usize = 128;
 
 /// Messages of one endpoint that were claimed together, and everything that sending them takes.
 #[derive(Debug)]
 pub(super) struct Run {
-    pub webhook: DueRow,
+    pub webhook: EndpointRow,
     secrets: Arc<[Secret]>,
     /// What waits for a place: one request that hangs holds up no other message.
-    messages: Mutex<VecDeque<ClaimedRow>>,
+    messages: Mutex<VecDeque<Claimed>>,
 }
 
 /// What came of a message.
@@ -48,8 +48,8 @@ pub(super) struct Step {
 
 impl Run {
     pub(super) fn new(
-        webhook: &DueRow,
-        messages: Vec<ClaimedRow>,
+        webhook: &EndpointRow,
+        messages: Vec<Claimed>,
         secrets: Arc<[Secret]>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -59,14 +59,8 @@ impl Run {
         })
     }
 
-    /// The messages that wait for a place.
-    pub(super) fn ids(&self) -> Vec<Uuid> {
-        let messages = self.messages.lock();
-        messages.iter().map(|message| message.id).collect()
-    }
-
     /// Takes a message out that waits for a place.
-    pub(super) fn next(&self) -> Option<ClaimedRow> {
+    pub(super) fn next(&self) -> Option<Claimed> {
         self.messages.lock().pop_front()
     }
 
@@ -74,7 +68,7 @@ impl Run {
     pub(super) async fn send(
         &self,
         services: &Shared,
-        first: ClaimedRow,
+        first: Claimed,
         end: &UnboundedSender<Step>,
     ) {
         let (began, mut sent, mut message) = (Instant::now(), 0, first);
@@ -88,8 +82,9 @@ impl Run {
             if !arrived || took >= LIMIT || services.stop.is_cancelled() {
                 let rest = std::mem::take(&mut *self.messages.lock());
                 let now = services.clock.now();
+                let of = (self.webhook.app_id, self.webhook.id);
                 for message in rest {
-                    tell(outcome::untried(&self.webhook, message, now), None);
+                    tell(outcome::untried(of, message, now), None);
                 }
                 return tell(outcome, Some(1));
             }
@@ -113,9 +108,9 @@ fn length(sent: u32, took: Duration) -> usize {
 /// Sends a message once.
 async fn attempt(
     services: &Shared,
-    webhook: &DueRow,
+    webhook: &EndpointRow,
     secrets: &[Secret],
-    message: ClaimedRow,
+    message: Claimed,
 ) -> AttemptOutcome {
     let at = services.clock.now();
     let exchange = if secrets.is_empty() {

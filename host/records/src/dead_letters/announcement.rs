@@ -43,7 +43,7 @@ pub async fn announce(
         })
     });
     let told: Vec<Transition> = told.collect();
-    webhooks::enqueue(tx, app_id, subscriptions, &told, now).await
+    webhooks::enqueue(tx, app_id, subscriptions, &told, None, now).await
 }
 
 /// What endpoints are told of a letter. The event's properties stay in the letter.

@@ -257,17 +257,19 @@ pub async fn queue(
 }
 
 /// Counts transitions and tells webhooks of them, in the transaction that they are made in. The last thing that a
-/// transaction does: counts are rows that many have in common. Wake the webhooks' sender after the commit.
+/// transaction does: counts are rows that many have in common. Wake the webhooks' sender, which has `in_hand`, after the commit.
 pub async fn announce(
     tx: &mut Tx,
     app: &App,
     changes: &[Change],
+    in_hand: &webhooks::in_hand::InHand,
     now: Timestamp,
 ) -> nudge_db::Result<Queued> {
     let mut queued = Queued::default();
     if !app.webhooks.is_empty() {
         let transitions = transitions(tx, app.id, changes).await?;
-        queued = webhooks::enqueue(tx, app.id, &app.webhooks, &transitions, now).await?;
+        let listening = &app.webhooks;
+        queued = webhooks::enqueue(tx, app.id, listening, &transitions, Some(in_hand), now).await?;
     }
     let mut counts: BTreeMap<(Uuid, &'static str), i64> = BTreeMap::new();
     for change in changes.iter().filter(|change| !change.test) {

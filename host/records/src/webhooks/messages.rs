@@ -63,7 +63,8 @@ struct PlaceRow {
 }
 
 /// Has messages of an endpoint sent again that never arrived, some of them, from after a place on until an
-/// instant; answers their places. Those that are still being tried are left to that.
+/// instant; answers their places. Those that are still being tried are left to that, those about somebody who is being deleted
+/// to the deletion.
 pub async fn revive(
     tx: &mut Tx,
     app_id: Uuid,
@@ -76,10 +77,10 @@ pub async fn revive(
             "UPDATE webhook_messages SET state = 'pending', attempts = 0, due_at = $6 WHERE id IN (
                 SELECT id FROM webhook_messages
                 WHERE app_id = $1 AND webhook_id = $2 AND (created_at, id) > ($3, $4) AND created_at <= $5
-                  AND state IN ('failed', 'held')
-                ORDER BY created_at, id LIMIT $7)
-             RETURNING created_at, id",
+                  AND state IN ('failed', 'held') AND id NOT IN ",
         )
+        .push(hidden::MESSAGES)
+        .push(" ORDER BY created_at, id LIMIT $7) RETURNING created_at, id")
         .bind(app_id)
         .bind(webhook_id)
         .bind(after.0)

@@ -1,5 +1,6 @@
 //! Which process sends which message, and what came of it, in the database. A server's processes share all apps.
 
+use nudge_apps::webhooks::in_hand::Claimed;
 use nudge_db::{IS, Result, Rows, Timestamp, Tx};
 use nudge_platform::claims::Claims;
 use uuid::Uuid;
@@ -7,24 +8,14 @@ use uuid::Uuid;
 /// Rows that one statement changes at the most.
 const STEP: i64 = 500;
 
-/// An endpoint with messages that may be sent now.
+/// An endpoint that messages may be sent to now.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub(crate) struct DueRow {
+pub(crate) struct EndpointRow {
     pub id: Uuid,
     pub app_id: Uuid,
     pub url: String,
     /// Since when it only fails.
     pub failing_since: Option<Timestamp>,
-}
-
-/// A message that this process has just claimed.
-#[derive(Clone, Debug, sqlx::FromRow)]
-pub(crate) struct ClaimedRow {
-    pub id: Uuid,
-    pub delivery_id: Uuid,
-    pub event_type: String,
-    pub body: String,
-    pub attempts: i64,
 }
 
 /// What came of an attempt.
@@ -77,7 +68,7 @@ pub(crate) async fn anything_waits(tx: &mut Tx) -> Result<bool> {
 
 /// The endpoints with messages to be sent now that no process has in hand. Goes from endpoint to endpoint, so
 /// that it costs a few look-ups for each that has messages at all, however many those are.
-pub(crate) async fn due(tx: &mut Tx, now: Timestamp) -> Result<Vec<DueRow>> {
+pub(crate) async fn due(tx: &mut Tx, now: Timestamp) -> Result<Vec<EndpointRow>> {
     tx.sql(
         "WITH RECURSIVE e(webhook_id) AS (
             SELECT f.webhook_id FROM (
@@ -98,6 +89,21 @@ pub(crate) async fn due(tx: &mut Tx, now: Timestamp) -> Result<Vec<DueRow>> {
     .bind(now)
     .fetch_all()
     .await
+}
+
+/// Endpoints by their ids, but those that are gone or are told nothing now.
+pub(crate) async fn endpoints(
+    tx: &mut Tx,
+    webhook_ids: impl IntoIterator<Item = Uuid>,
+) -> Result<Vec<EndpointRow>> {
+    tx.with_rows("v(id)", Rows::new().uuids(webhook_ids))
+        .push(
+            " SELECT w.id, w.app_id, w.url, w.failing_since FROM v
+              JOIN webhooks w ON w.id = v.id JOIN apps a ON a.id = w.app_id
+              WHERE w.active AND w.disabled_at IS NULL",
+        )
+        .fetch_all()
+        .await
 }
 
 /// Lets messages be sent now that the clock, which was set back, would keep waiting for longer than they were to: those
@@ -133,10 +139,10 @@ pub(crate) async fn advance(
 pub(crate) async fn claim(
     tx: &mut Tx,
     node: Uuid,
-    webhook: &DueRow,
+    webhook: &EndpointRow,
     now: Timestamp,
     limit: usize,
-) -> Result<Vec<ClaimedRow>> {
+) -> Result<Vec<Claimed>> {
     let skip_locked = tx.dialect().skip_locked();
     tx.sql(
         "UPDATE webhook_messages SET node = $4 WHERE id IN (
@@ -162,7 +168,7 @@ pub(crate) async fn claim(
 /// do not stand in the way of others: until the last of those that are due before `until`, or else until that.
 pub(crate) async fn defer(
     tx: &mut Tx,
-    webhook: &DueRow,
+    webhook: &EndpointRow,
     now: Timestamp,
     until: Timestamp,
 ) -> Result<()> {

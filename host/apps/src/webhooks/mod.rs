@@ -1,7 +1,11 @@
 //! Messages: what endpoints are told of a delivery's transition, a dead letter or a plugin.
 
+pub mod in_hand;
+mod store;
+
+use in_hand::{Claimed, InHand, Reserved};
 use nudge_campaigns::webhooks::{EventType, Subscription};
-use nudge_db::{Rows, Timestamp, Tx};
+use nudge_db::{Timestamp, Tx};
 use nudge_platform::{clock, secrets};
 use nudge_plugin_runtime::catalogue::SERVER;
 use serde::Serialize;
@@ -25,19 +29,28 @@ pub struct Transition {
 
 /// Messages that wait in a transaction; after its commit they are told to
 /// `Webhooks::wake`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 #[must_use = "wake the sender after the commit"]
 pub struct Queued {
-    /// How many.
-    pub messages: usize,
+    /// Whether any is to be claimed from the database.
+    is_polled: bool,
+    reserved: Vec<Reserved>,
 }
 
 impl Queued {
     /// Both.
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            messages: self.messages + other.messages,
+    pub fn and(mut self, other: Self) -> Self {
+        self.is_polled |= other.is_polled;
+        self.reserved.extend(other.reserved);
+        self
+    }
+
+    /// Gives the sender those that were written as claimed; answers whether it is to look for others. Call it after the commit.
+    pub fn send(self) -> bool {
+        for reserved in self.reserved {
+            reserved.send();
         }
+        self.is_polled
     }
 }
 
@@ -53,8 +66,21 @@ struct Message {
     event: EventType,
     /// The bytes that are sent.
     body: String,
-    /// Whether it is kept without being sent.
-    held: bool,
+    /// The process that is to send it, unless an earlier one of its source has not arrived.
+    node: Option<Uuid>,
+}
+
+impl Message {
+    /// As the process that is to send it has it.
+    fn claimed(&self) -> Claimed {
+        Claimed {
+            id: self.id,
+            delivery_id: self.source_id,
+            event_type: self.event.name().to_owned(),
+            body: self.body.clone(),
+            attempts: 0,
+        }
+    }
 }
 
 /// The body of a request (specification 6.3); `id` is contract 10's.
@@ -101,17 +127,16 @@ pub fn listens(subscriptions: &[Subscription], event: EventType) -> bool {
 }
 
 /// Writes a message for each endpoint of an app that listens, in the transaction of the transitions.
-/// Costs nothing where none does. The order of the transitions is the order of a source's messages.
+/// Costs nothing where none does. The order of the transitions is the order of a source's messages. With `in_hand`, messages
+/// that there is room for need not be claimed from the database.
 pub async fn enqueue(
     tx: &mut Tx,
     app_id: Uuid,
     subscriptions: &[Subscription],
     transitions: &[Transition],
+    in_hand: Option<&InHand>,
     now: Timestamp,
 ) -> nudge_db::Result<Queued> {
-    if subscriptions.is_empty() {
-        return Ok(Queued::default());
-    }
     let mut messages = Vec::new();
     for transition in transitions {
         let position = nudge_platform::id::new(now);
@@ -135,13 +160,21 @@ pub async fn enqueue(
                     transition.at,
                     &transition.data,
                 ),
-                held: subscription.disabled,
+                node: None,
             });
         }
     }
-    insert_messages(tx, app_id, &messages, now).await?;
+    if messages.is_empty() {
+        return Ok(Queued::default());
+    }
+    let mut reserved = in_hand.map(|in_hand| in_hand.reserve(app_id, &mut messages));
+    let claimed = store::insert(tx, app_id, &messages, now).await?;
+    if let Some(reserved) = &mut reserved {
+        reserved.keep(&claimed);
+    }
     Ok(Queued {
-        messages: messages.len(),
+        is_polled: claimed.len() < messages.len(),
+        reserved: reserved.into_iter().collect(),
     })
 }
 
@@ -156,47 +189,8 @@ pub async fn enqueue_of_plugin(
     for (app_id, subscription) in listening {
         if owner_id == SERVER || owner_id == app_id {
             let one = std::slice::from_ref(transition);
-            let _polled = enqueue(tx, app_id, &[subscription], one, now).await?;
+            let _polled = enqueue(tx, app_id, &[subscription], one, None, now).await?;
         }
-    }
-    Ok(())
-}
-
-/// Adds messages. One that is there already stays as it is: each type is sent once for a source.
-async fn insert_messages(
-    tx: &mut Tx,
-    app_id: Uuid,
-    messages: &[Message],
-    now: Timestamp,
-) -> nudge_db::Result<()> {
-    for chunk in messages.chunks(Rows::MOST) {
-        let rows = Rows::new()
-            .uuids(chunk.iter().map(|message| message.id))
-            .uuids(chunk.iter().map(|_| app_id))
-            .uuids(chunk.iter().map(|message| message.webhook_id))
-            .uuids(chunk.iter().map(|message| message.subject_id))
-            .uuids(chunk.iter().map(|message| message.source_id))
-            .uuids(chunk.iter().map(|message| message.position))
-            .texts(chunk.iter().map(|message| message.event.name().to_owned()))
-            .texts(chunk.iter().map(|message| message.body.clone()))
-            .texts(chunk.iter().map(|message| {
-                let state = if message.held { "held" } else { "pending" };
-                state.to_owned()
-            }))
-            .timestamps(chunk.iter().map(|message| (!message.held).then_some(now)));
-        tx.with_rows(
-            "v(id, app_id, webhook_id, subject_id, delivery_id, position, event_type, body, state, due_at)",
-            rows,
-        )
-        .push(
-            " INSERT INTO webhook_messages (id, app_id, webhook_id, subject_id, delivery_id, position, event_type,
-                                            body, state, attempts, created_at, due_at)
-              SELECT id, app_id, webhook_id, subject_id, delivery_id, position, event_type, body, state, 0, ",
-        )
-        .push_bind(now)
-        .push(", due_at FROM v WHERE true ON CONFLICT (id) DO NOTHING")
-        .execute()
-        .await?;
     }
     Ok(())
 }
