@@ -19,7 +19,7 @@ use utoipa_axum::routes;
 use crate::services::Shared;
 use crate::{book, console, dead_letters, jobs, openapi, operations, shop, stats, web_sdk};
 
-/// The API with its documentation. Each package lists its own routes, which makes their code its own too: what a change
+/// The API with its documentation. Each feature lists its own routes, which makes their code its package's own too: what a change
 /// to a package compiles again is that package, and little here.
 pub fn api(services: &Shared) -> (Router<Shared>, OpenApi) {
     let (sdk, sdk_document) = sdk(services).split_for_parts();
@@ -76,17 +76,9 @@ fn management(services: &Shared) -> OpenApiRouter<Shared> {
 /// What is about several packages.
 fn own() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
-        .routes(routes!(jobs::http::get_job))
-        .routes(routes!(dead_letters::http::list_dead_letters))
-        .routes(routes!(
-            dead_letters::http::get_dead_letter,
-            dead_letters::http::acknowledge_dead_letter
-        ))
-        .routes(routes!(dead_letters::http::replay_dead_letter))
-        .routes(routes!(dead_letters::http::summarize_dead_letters))
-        .routes(routes!(dead_letters::http::replay_dead_letters))
-        .routes(routes!(dead_letters::http::acknowledge_dead_letters))
-        .routes(routes!(stats::http::get_stats))
+        .merge(jobs::http::routes())
+        .merge(dead_letters::http::routes())
+        .merge(stats::http::routes())
         .routes(routes!(openapi::list_errors))
 }
 

@@ -16,11 +16,20 @@ use nudge_plugin_runtime::catalogue::SERVER;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::auth::{Admin, Operator};
 use crate::keys::uses;
 use crate::services::{Services, Shared};
+
+/// What was changed, in an app and in the server.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_audit_log))
+        .routes(routes!(list_server_audit_log))
+}
 
 /// Something that was changed or refused.
 #[derive(Debug, Serialize, ToSchema)]

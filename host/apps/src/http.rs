@@ -16,12 +16,21 @@ use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{MOST, deletion};
 use crate::auth::{Admin, Administrator, Member, Viewer};
 use crate::keys::{MOST_NAME, is_name};
 use crate::services::Shared;
+
+/// Apps.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_apps, create_app))
+        .routes(routes!(get_app, update_app, delete_app))
+}
 
 /// An app.
 #[derive(Debug, Serialize, ToSchema)]

@@ -13,10 +13,18 @@ use nudge_platform::json::{escaped, merge};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::auth::Admin;
 use crate::services::Shared;
+
+/// An app's settings.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(get_settings, update_settings))
+}
 
 /// An app's settings.
 #[derive(Debug, Serialize, ToSchema)]

@@ -9,10 +9,18 @@ use axum::http::{HeaderName, HeaderValue, header};
 use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Code, Data, JsonText};
 use serde::Deserialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::http::{IngestView, take};
 use super::owner::Caller;
 use crate::services::Shared;
+
+/// Events that a page sends as it closes.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(ingest_beacon))
+}
 
 /// The first line of a beacon. The rest is the body of `POST /v1/sdk/ingest`.
 #[derive(Deserialize)]

@@ -14,6 +14,8 @@ use nudge_records::instructions::views::InstructionView;
 use nudge_records::subjects::{self, NOBODY};
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::body::{Body, Delivery};
@@ -22,6 +24,12 @@ use super::owner::{self, Caller, Owner};
 use super::taking::{self, Batch};
 use crate::services::Shared;
 use crate::submission::Rejection;
+
+/// Events, from SDKs.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(ingest_events))
+}
 
 /// What became of a request's events.
 #[derive(Debug, Serialize, ToSchema)]

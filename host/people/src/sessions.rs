@@ -21,9 +21,18 @@ use nudge_records::subjects::link::{self, Link};
 use nudge_records::subjects::{AliasKind, AliasView, identity, store};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::services::Shared;
+
+/// Sessions and consent, for SDKs.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(start_session, end_session))
+        .routes(routes!(update_consent))
+}
 
 /// How long a subject token is good for (contract 2).
 const TOKEN_LIFETIME: Duration = Duration::from_hours(24);

@@ -16,9 +16,17 @@ use nudge_records::subjects::named::{IdKind, NameQuery};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::services::Shared;
+
+/// The state that plugins keep of a person.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(get_plugin_state, erase_plugin_state))
+}
 
 /// What people's keyed hashes in the audit log are for.
 const AUDIT: &str = "subject in the audit log";

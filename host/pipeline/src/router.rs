@@ -1,7 +1,6 @@
-//! The routes of this package.
+//! The routes of this package, by feature.
 
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::services::Shared;
 use crate::{backtest, decisions, explain, plugin_state};
@@ -9,13 +8,8 @@ use crate::{backtest, decisions, explain, plugin_state};
 /// What people and tools look at decisions with.
 pub fn management() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
-        .routes(routes!(decisions::http::list_decisions))
-        .routes(routes!(decisions::http::rerun_decision))
-        .routes(routes!(explain::http::explain))
-        .routes(routes!(
-            plugin_state::get_plugin_state,
-            plugin_state::erase_plugin_state
-        ))
-        .routes(routes!(backtest::http::backtest_plugin_version))
-        .routes(routes!(backtest::http::backtest_server_plugin_version))
+        .merge(decisions::http::routes())
+        .merge(explain::http::routes())
+        .merge(plugin_state::routes())
+        .merge(backtest::http::routes())
 }

@@ -21,12 +21,25 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::bulk::{self, Input};
 use super::replay::{self, Replayed};
 use super::rows;
 use crate::services::Shared;
+
+/// Dead letters.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_dead_letters))
+        .routes(routes!(get_dead_letter, acknowledge_dead_letter))
+        .routes(routes!(replay_dead_letter))
+        .routes(routes!(summarize_dead_letters))
+        .routes(routes!(replay_dead_letters))
+        .routes(routes!(acknowledge_dead_letters))
+}
 
 /// A dead letter as the API shows it.
 #[derive(Debug, Serialize, ToSchema)]

@@ -9,9 +9,16 @@ use nudge_platform::jobs::store::{self, JobRow};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::services::Shared;
+
+/// Jobs.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new().routes(routes!(get_job))
+}
 
 /// A job and how far it is.
 #[derive(Debug, Serialize, ToSchema)]

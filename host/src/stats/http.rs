@@ -15,8 +15,15 @@ use nudge_records::stats::HOUR;
 use nudge_records::stats::store::{self, CountRow};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::services::Shared;
+
+/// Counts.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new().routes(routes!(get_stats))
+}
 
 /// Intervals that one answer has at the most.
 const MOST_INTERVALS: i64 = 1_000;

@@ -11,10 +11,19 @@ use nudge_platform::public_key::PublicKey;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::{Error, IdentityKey, Place, store};
 use crate::auth::Admin;
 use crate::services::Shared;
+
+/// Identity keys of an app.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_identity_keys, create_identity_key))
+        .routes(routes!(delete_identity_key))
+}
 
 /// An identity key.
 #[derive(Debug, Serialize, ToSchema)]

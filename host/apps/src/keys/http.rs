@@ -10,6 +10,8 @@ use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::store::{self, KeyRow};
@@ -17,6 +19,13 @@ use super::{Error, Wanted, uses};
 use crate::auth::Admin;
 use crate::key::Kind;
 use crate::services::Shared;
+
+/// Keys of an app.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_keys, create_key))
+        .routes(routes!(revoke_key))
+}
 
 /// A key without what is secret of it.
 #[derive(Debug, Serialize, ToSchema)]

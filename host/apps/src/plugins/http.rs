@@ -8,6 +8,8 @@ use nudge_http::{ApiError, Code, Component, Data, Json, Params};
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::active::Origin;
 use nudge_plugin_runtime::upload_errors;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::changes::{self, Change, Error, Owner};
@@ -18,6 +20,21 @@ use super::statistics::views::{MetricsQuery, MetricsView, metrics};
 use super::views::{ActivationView, PluginDetailView, PluginView, SlotView, VersionView};
 use crate::auth::{Admin, Scope, Viewer};
 use crate::services::{Services, Shared};
+
+/// Plugins of an app.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_plugins, upload_plugin))
+        .routes(routes!(get_plugin, delete_plugin))
+        .routes(routes!(get_plugin_version, delete_plugin_version))
+        .routes(routes!(activate_plugin))
+        .routes(routes!(promote_plugin))
+        .routes(routes!(roll_back_plugin))
+        .routes(routes!(get_plugin_metrics))
+        .routes(routes!(list_plugin_logs))
+        .routes(routes!(list_plugin_slots))
+        .routes(routes!(set_plugin_slot, clear_plugin_slot))
+}
 
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {

@@ -6,6 +6,8 @@ use nudge_http::body::OptionalJson;
 use nudge_http::page::{Page, PageQuery};
 use nudge_http::{ApiError, Component, Data, Json, Params};
 use nudge_plugin_runtime::catalogue::SERVER;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::changes::{self, Change, Owner};
 use super::http::{change, upload};
@@ -16,6 +18,21 @@ use super::statistics::views::{MetricsQuery, MetricsView, metrics};
 use super::views::{ActivationView, PluginDetailView, PluginView, SlotView, VersionView};
 use crate::auth::Operator;
 use crate::services::Shared;
+
+/// Plugins of the server, for its operators.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_server_plugins, upload_server_plugin))
+        .routes(routes!(get_server_plugin, delete_server_plugin))
+        .routes(routes!(get_server_plugin_version, delete_server_plugin_version))
+        .routes(routes!(activate_server_plugin))
+        .routes(routes!(promote_server_plugin))
+        .routes(routes!(roll_back_server_plugin))
+        .routes(routes!(get_server_plugin_metrics))
+        .routes(routes!(list_server_plugin_logs))
+        .routes(routes!(list_server_plugin_slots))
+        .routes(routes!(set_server_plugin_slot, clear_server_plugin_slot))
+}
 
 fn owner(operator: Operator) -> Owner {
     Owner {

@@ -12,12 +12,21 @@ use nudge_wasm::Plugin;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::changes::Error;
 use super::requests::PluginPath;
 use crate::auth::{Admin, Operator};
 use crate::services::{Services, Shared};
+
+/// Trials of a version, of an app and of the server.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(test_plugin_version))
+        .routes(routes!(test_server_plugin_version))
+}
 
 /// Cases of a request.
 const MOST_CASES: usize = 50;

@@ -11,11 +11,20 @@ use nudge_records::events::{MOST_EVENTS, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::MessageKind;
 use super::message::{Common, Message, MessageError};
 use super::people::{Collection, Refused, Trust};
 use crate::services::Shared;
+
+/// Messages of the SDKs of others.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(collect_messages))
+        .routes(routes!(collect_batch))
+}
 
 /// What the tracking protocol's clients send: a message, or a batch of messages. Further members are let be.
 #[derive(Serialize, ToSchema)]

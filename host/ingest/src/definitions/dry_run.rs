@@ -16,11 +16,19 @@ use nudge_records::events::{self, Event, MOST_EVENTS};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::recent;
 use crate::services::{Services, Shared};
 use crate::validation::{self, Verdict};
+
+/// Trials of a definition.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(dry_run_event_definition))
+}
 
 /// Stored events that are tried.
 const MOST_STORED: usize = 1_000;

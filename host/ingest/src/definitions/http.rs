@@ -19,9 +19,18 @@ use nudge_records::stats::{self, Tally};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::services::{Services, Shared};
+
+/// Definitions of events.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_event_definitions, create_event_definition))
+        .routes(routes!(get_event_definition, update_event_definition, delete_event_definition))
+}
 
 /// A definition as the API shows it.
 #[derive(Debug, Serialize, ToSchema)]

@@ -10,10 +10,18 @@ use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::http::check_name;
 use super::{dry_run, recent};
 use crate::services::Shared;
+
+/// Definitions that follow from events.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(infer_event_definition))
+}
 
 /// Hours that are looked back unless the request says otherwise.
 const HOURS: u32 = 24;

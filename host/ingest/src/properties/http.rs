@@ -11,10 +11,24 @@ use nudge_records::subjects::current::check_anonymous_id;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{Error, Invalid, Update, UpdateOutcome, Whom};
 use crate::services::Shared;
+
+/// A person's own properties, from SDKs.
+pub fn sdk_routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(update_own_properties))
+}
+
+/// Properties that customers' servers set.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(update_user_properties))
+}
 
 /// An update that an SDK sends for its subject.
 #[derive(Debug, Deserialize, ToSchema)]

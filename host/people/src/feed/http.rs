@@ -12,12 +12,21 @@ use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::store::FeedEvent;
 use super::stream::EventStream;
 use super::{EventVerdict, Filter, Place};
 use crate::services::Shared;
+
+/// The events of an app.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_events))
+        .routes(routes!(stream_events))
+}
 
 /// Events of the largest page (contract 0).
 const MOST_EVENTS: u32 = 500;

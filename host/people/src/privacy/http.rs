@@ -10,11 +10,21 @@ use nudge_platform::clock;
 use nudge_platform::jobs::store::{self, JobRow};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::deletion::{KIND, Progress, Stage};
 use super::{Reference, delete};
 use crate::services::Shared;
+
+/// Deletions of people.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(delete_person))
+        .routes(routes!(get_deletion))
+        .routes(routes!(list_deletions))
+}
 
 /// The longest id of a person, in characters.
 const MOST_ID: usize = 256;

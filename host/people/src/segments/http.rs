@@ -23,9 +23,21 @@ use nudge_platform::{audit, clock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::users::http::{UserView, views};
+
+/// Segments.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_segments, create_segment))
+        .routes(routes!(preview_segment))
+        .routes(routes!(get_segment, update_segment, delete_segment))
+        .routes(routes!(list_segment_members))
+        .routes(routes!(list_segment_history))
+}
 
 /// Days of a history unless it says otherwise.
 const HISTORY: Duration = Duration::from_hours(24 * 90);

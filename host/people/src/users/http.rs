@@ -21,12 +21,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::store::{self, Alias, Device, Person, Property};
 use super::timeline::{self, Event, Filter};
 use super::{MOST_SEARCH, Position, Search, Total};
 use crate::services::Shared;
+
+/// People.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_users))
+        .routes(routes!(get_user))
+        .routes(routes!(list_user_events))
+        .routes(routes!(get_user_called_properties))
+}
 
 /// Events of the largest page (contract 0).
 const MOST_EVENTS: u32 = 500;

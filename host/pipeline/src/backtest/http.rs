@@ -20,10 +20,19 @@ use nudge_wasm::{Kind, Plugin};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::backtest::{self, DEFAULT_LIMIT, Input, KIND, MOST_EVENTS};
 use crate::services::{Services, Shared};
+
+/// Backtests of a version, of an app's plugin and of the server's.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(backtest_plugin_version))
+        .routes(routes!(backtest_server_plugin_version))
+}
 
 /// Backtests of an app that may be under way.
 const MOST_AT_ONCE: usize = 4;

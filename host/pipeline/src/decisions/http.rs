@@ -13,10 +13,19 @@ use nudge_records::decisions::store;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::rerun::{self, Error, Rerun};
 use crate::services::{Services, Shared};
+
+/// Decisions.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_decisions))
+        .routes(routes!(rerun_decision))
+}
 
 /// Decisions that one request looks at. A page of a filtered list may end before it is full.
 const SCANNED: usize = 2_000;

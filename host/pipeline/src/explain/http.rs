@@ -6,11 +6,19 @@ use nudge_http::{ApiError, Code, Data, Params};
 use nudge_records::subjects::named::{IdKind, NameQuery};
 use serde::Deserialize;
 use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{Error, Explained};
 use crate::explain::decision::Error as PluginError;
 use crate::services::Shared;
+
+/// Why an event fired or did not.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(explain))
+}
 
 /// What to explain.
 #[derive(Clone, Debug, Deserialize, IntoParams)]

@@ -6,10 +6,18 @@ use nudge_http::{ApiError, Data, Json};
 use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{Beacon, Type, take};
 use crate::services::Shared;
+
+/// What became of messages on devices, from SDKs.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(send_receipts))
+}
 
 /// Receipts of one request.
 const MOST: usize = 100;

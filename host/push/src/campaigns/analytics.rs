@@ -13,10 +13,18 @@ use nudge_http::{ApiError, Data, Params, ResourceId};
 use nudge_platform::{clock, hidden};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::http::kind_of;
 use crate::services::Shared;
+
+/// Numbers of a campaign.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(get_campaign_analytics))
+}
 
 /// Microseconds of a day, as the statements have them too.
 const DAY: i64 = 24 * 3600 * 1_000_000;

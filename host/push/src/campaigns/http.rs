@@ -26,10 +26,20 @@ use nudge_records::instructions::recipients::http::{RecipientView, RecipientsQue
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::in_app::{self as messages, InAppView};
 use crate::services::{Services, Shared};
+
+/// Campaigns.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_campaigns, create_campaign))
+        .routes(routes!(get_campaign, update_campaign, delete_campaign))
+        .routes(routes!(list_campaign_recipients))
+}
 
 /// Queued deliveries of a deleted campaign that are cancelled in one transaction.
 const STEP: i64 = 500;

@@ -10,11 +10,20 @@ use nudge_records::deliveries::provider::{Platform, Provider};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{Checked, Error, Identity, Record, parse, store};
 use crate::providers::Environment;
 use crate::services::{Services, Shared};
+
+/// Credentials of push services.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_push_credentials, create_push_credential))
+        .routes(routes!(delete_push_credential))
+}
 
 /// A credential, without anything secret.
 #[derive(Debug, Serialize, ToSchema)]

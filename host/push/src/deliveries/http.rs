@@ -18,9 +18,18 @@ use nudge_records::deliveries::store::{self, DeliveryRow, Filter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::services::{Services, Shared};
+
+/// Deliveries.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_deliveries))
+        .routes(routes!(get_delivery))
+}
 
 /// A delivery as the API shows it.
 #[derive(Debug, Serialize, ToSchema)]

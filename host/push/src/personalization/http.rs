@@ -13,11 +13,19 @@ use nudge_records::subjects::{self, AliasKind, AliasView};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::preview::{self, Ask, PreviewView};
 use crate::services::{Services, Shared};
 use crate::transactional::check_data;
+
+/// Previews of personalization.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(preview_personalization))
+}
 
 /// What messages appear on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]

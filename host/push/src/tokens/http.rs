@@ -8,10 +8,19 @@ use nudge_records::deliveries::provider::Provider;
 use nudge_records::subjects::current::{current, current_of};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::{Error, check};
 use crate::providers::Environment;
 use crate::services::Shared;
+
+/// Devices, from SDKs.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(register_push_token))
+        .routes(routes!(remove_push_token))
+}
 
 /// A device's token. What a browser has instead is a subscription.
 #[derive(Deserialize, ToSchema)]

@@ -9,10 +9,18 @@ use nudge_records::subjects::AliasKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{Error, MOST_IDEMPOTENCY_KEY, Order, Placed};
 use crate::services::Shared;
+
+/// Transactional messages.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(send_transactional))
+}
 
 /// The header of an answer that an earlier request got.
 const REPLAYED: &str = "idempotent-replayed";

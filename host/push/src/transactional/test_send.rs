@@ -20,6 +20,8 @@ use nudge_records::subjects::{self, AliasKind, AliasView};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::campaigns::http::kind_of;
@@ -28,6 +30,12 @@ use crate::services::{Services, Shared};
 use crate::tokens;
 
 pub use in_app::InAppTestView;
+
+/// Test messages of a campaign.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(test_send))
+}
 
 /// Whom to send a campaign to.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -16,12 +16,25 @@ use nudge_records::webhooks::messages::{self, AttemptRow, Retried};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::http::{WebhookView, find, record};
 use super::request::{self, Outgoing};
 use super::{Error, KEPT, Secret, recover, secrets_of, store};
 use crate::services::Shared;
+
+/// Actions on endpoints and their messages.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(rotate_webhook_secret))
+        .routes(routes!(test_webhook))
+        .routes(routes!(enable_webhook))
+        .routes(routes!(list_webhook_attempts))
+        .routes(routes!(recover_webhook))
+        .routes(routes!(retry_webhook_message))
+}
 
 /// How long both secrets sign unless a rotation says otherwise.
 const GRACE_SECONDS: u64 = 86_400;

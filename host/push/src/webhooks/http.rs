@@ -16,10 +16,19 @@ use nudge_platform::field_error::FieldError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{Error, Health, Secret, Webhook, clear, store};
 use crate::services::Shared;
+
+/// Endpoints that are told of push deliveries.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_webhooks, create_webhook))
+        .routes(routes!(get_webhook, update_webhook, delete_webhook))
+}
 
 /// A webhook.
 #[derive(Debug, Serialize, ToSchema)]

@@ -18,10 +18,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{AttemptStep, Error, Given, Next, Start};
 use crate::services::Shared;
+
+/// Answers, from SDKs.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(start_attempt))
+        .routes(routes!(answer_attempt))
+        .routes(routes!(complete_attempt))
+        .routes(routes!(dismiss_attempt))
+}
 
 /// Answers of one request.
 const MOST_ANSWERS: usize = 200;

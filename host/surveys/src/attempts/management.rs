@@ -19,6 +19,8 @@ use nudge_records::instructions::recipients::http::{RecipientView, RecipientsQue
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::analytics::{self, Range, Report};
@@ -26,6 +28,17 @@ use super::responses::ResponseRow;
 use super::store::{self, AnswerRow};
 use super::{Attempt, responses, rows};
 use crate::services::Shared;
+
+/// What became of surveys.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(get_survey_analytics))
+        .routes(routes!(list_survey_responses))
+        .routes(routes!(list_survey_recipients))
+        .routes(routes!(list_survey_attempts))
+        .routes(routes!(get_survey_attempt))
+        .routes(routes!(list_attempts))
+}
 
 /// The last page of answers that can be asked for: what comes before is counted each time.
 const MOST_PAGE: u32 = 100_000;

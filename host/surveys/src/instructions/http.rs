@@ -16,10 +16,19 @@ use nudge_records::stats;
 use nudge_records::subjects::current::{self, check_anonymous_id};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::polling::{self, PagePosition};
 use crate::services::Shared;
+
+/// What SDKs get to show.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(poll_instructions))
+        .routes(routes!(acknowledge_instructions))
+}
 
 /// Instructions of a page unless `limit` says otherwise, and at the most.
 const MOST: u32 = 20;

@@ -9,9 +9,17 @@ use nudge_http::{ApiError, Data, Params};
 use nudge_platform::{clock, hidden};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::services::Shared;
+
+/// Instructions of a person.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_instructions))
+}
 
 /// Whose instructions to list.
 #[derive(Debug, Deserialize, IntoParams)]

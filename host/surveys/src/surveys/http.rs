@@ -16,10 +16,19 @@ use nudge_platform::{audit, clock};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::attempts;
 use crate::services::Shared;
+
+/// Surveys.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(list_surveys, create_survey))
+        .routes(routes!(get_survey, update_survey, delete_survey))
+}
 
 /// What the list has.
 const LISTED: &[Listed] = &[Listed::of::<Content>()];

@@ -17,11 +17,21 @@ use nudge_platform::{clock, jobs};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{ExportRefusal, KIND, queue, store};
 use crate::privacy::http::PersonRequest;
 use crate::services::Shared;
+
+/// Copies of what is kept of people.
+pub fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::new()
+        .routes(routes!(export_person))
+        .routes(routes!(get_export))
+        .routes(routes!(download_export))
+}
 
 /// How long a download URL is good for (contract 6).
 const URL_LIFETIME: Duration = Duration::from_mins(15);
