@@ -28,10 +28,12 @@ const HOME: &str = "This is Nudge. The API is described at /docs, the console is
 /// The routes of the console.
 pub fn routes() -> Router<Shared> {
     let slash = || std::future::ready(Redirect::temporary("/console/"));
+    let no_slash = || std::future::ready(Redirect::temporary("/docs"));
     Router::new()
         .route("/console", get(slash))
         .route("/console/", page(&embedded::PAGE))
         .route("/docs", page(&embedded::DOCS))
+        .route("/docs/", get(no_slash))
         .route("/console/{version}/{*path}", get(file))
 }
 

@@ -12,8 +12,10 @@ mod webhooks;
 
 use std::sync::OnceLock;
 
+use axum::http::StatusCode;
 use nudge_http::error::Problem;
 use nudge_http::{ApiError, Code, Data};
+use nudge_ingest::submission::EVENT_CODES;
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
@@ -56,7 +58,8 @@ pub struct CodeView {
     meaning: &'static str,
 }
 
-/// Lists every error code with its status and meaning.
+/// Lists every error code with its status and meaning. Codes of events that are rejected in the answer of an ingest that
+/// succeeds have its status.
 #[utoipa::path(get, path = "/v1/errors", tag = "meta", responses((status = 200, body = Data<Vec<CodeView>>)))]
 pub async fn list_errors() -> Result<Page, ApiError> {
     static PAGE: OnceLock<Page> = OnceLock::new();
@@ -68,7 +71,13 @@ pub async fn list_errors() -> Result<Page, ApiError> {
         status: code.status().as_u16(),
         meaning: code.meaning(),
     };
-    let codes: Vec<CodeView> = Code::ALL.iter().map(view).collect();
+    let of_event = |(code, meaning)| CodeView {
+        code,
+        status: StatusCode::OK.as_u16(),
+        meaning,
+    };
+    let of_events = EVENT_CODES.into_iter().map(of_event);
+    let codes: Vec<CodeView> = Code::ALL.iter().map(view).chain(of_events).collect();
     let page = Page::json(&Data { data: codes }).map_err(ApiError::internal)?;
     Ok(PAGE.get_or_init(|| page).clone())
 }

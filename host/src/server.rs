@@ -285,19 +285,21 @@ impl Server {
 /// Starts what goes on besides requests and the pipeline.
 fn spawn_background_tasks(services: &Shared, tasks: &TaskTracker, halt: &CancellationToken) {
     warm_up(services, tasks, halt);
+    let kinds = crate::jobs::kinds(services);
+    let passing = crate::jobs::passing(&kinds);
     let parts = jobs::Parts {
         db: services.db.clone(),
         clock: services.clock.clone(),
         node: services.pipeline.node(),
         wake: services.jobs.clone(),
         poll_ms: services.config.pipeline.poll_ms,
-        kinds: crate::jobs::kinds(services),
+        kinds,
     };
     let runner = jobs::Runner::new(parts, tasks.clone(), halt.clone());
     tasks.spawn(runner.run());
     tasks.spawn(telemetry::run(halt.clone()));
     tasks.spawn(memory::give_back(halt.clone()));
-    tasks.spawn(retention::run(services.clone(), halt.clone()));
+    tasks.spawn(retention::run(services.clone(), passing, halt.clone()));
     nudge_apps::tasks::spawn(services.apps(), tasks, halt);
     nudge_records::tasks::spawn(services.records(), tasks, halt);
     nudge_pipeline::tasks::spawn(services.pipeline(), tasks, halt);
@@ -318,15 +320,23 @@ async fn open_database(config: &Config) -> anyhow::Result<(Db, Secrets)> {
 /// Takes the keys of a database, or makes some for one that is empty; says how far its schema is. One that is newer
 /// than the program is refused.
 pub(crate) async fn open_secrets(config: &Config, db: &Db) -> anyhow::Result<(Schema, Secrets)> {
+    let schema = usable_schema(config, db).await?;
+    Ok((
+        schema,
+        Secrets::load(&config.secrets, &config.server.data_dir)?,
+    ))
+}
+
+/// How far the schema of a database is that this version can use with the keys that are there.
+pub(crate) async fn usable_schema(config: &Config, db: &Db) -> anyhow::Result<Schema> {
     let schema = opening::schema(config, db).await?;
     if schema == Schema::Newer {
         bail!(
             "a newer version of Nudge made the database's schema: run that version, or restore a backup from before"
         );
     }
-    let data_dir = &config.server.data_dir;
     require_keys(config, db, schema).await?;
-    Ok((schema, Secrets::load(&config.secrets, data_dir)?))
+    Ok(schema)
 }
 
 /// Fails where no keys are there and a database was used with some. None are made.

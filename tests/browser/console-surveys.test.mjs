@@ -489,6 +489,33 @@ test("surveys and segments in the console", async (t) => {
     await accessible(page, "JSON");
   });
 
+  await t.test("a text that is no JSON is not saved, Enter renames what it saves, and a link waits for nothing", async (t) => {
+    const survey = await server.survey({ name: "Careful", status: "draft", mode: "triggered", flow });
+    const { page, tabOf } = await open(t, `/surveys/${survey.id}?tab=reach`);
+    const saved = () => server.api("GET", `/surveys/${survey.id}`);
+    const save = page.getByRole("button", { name: "Save", exact: true });
+    const waits = page.getByLabel("It waits for");
+    await waits.selectOption("plugin");
+    await page.getByLabel("Its configuration").fill('{"n": ');
+    for (const button of [save, page.getByRole("button", { name: "Save and activate" })]) {
+      await button.click();
+      await page.getByRole("alert").getByText("A field is no JSON.").first().waitFor();
+    }
+    assert.equal((await saved()).version, survey.version);
+    await waits.selectOption("manual");
+    await page.getByLabel("It finds its people").selectOption("link_only");
+    await waits.selectOption("");
+    await holds(async () => assert.equal(await waits.count(), 0));
+    await tabOf("Questions");
+    await page.getByText("More", { exact: true }).first().click();
+    const id = page.getByLabel("Id", { exact: true }).first();
+    await id.fill("renamed");
+    await id.press("Enter");
+    await until("it is saved", async () => (await saved()).version > survey.version);
+    const { flow: kept, mode } = await saved();
+    assert.deepEqual([kept.questions[0].id, mode], ["renamed", "link_only"]);
+  });
+
   await t.test("a viewer tries a survey and reads results, and sees no button that would be refused", async (t) => {
     const survey = await server.survey({ name: "Read", mode: "link_only", flow });
     const segment = await server.api("POST", "/segments", { name: "Read", audience: { include: { all: [{ kind: "platform", in: ["web"] }] } } });

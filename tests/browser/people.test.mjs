@@ -495,3 +495,28 @@ test("surveys come in the person's language, and in the survey's own where there
     assert.equal(payload.survey.flow.questions[0].title, title);
   }
 });
+
+test("a renderer that can't be loaded is told of, and nothing of it is left unheard", async (t) => {
+  const { shop, options } = await setUp(t);
+  const context = await profile(t);
+  const page = await open(context, shop.url, options);
+  const thrown = [];
+  page.on("pageerror", (error) => thrown.push(String(error)));
+  let fail = () => {};
+  const failing = new Promise((done) => (fail = done));
+  await page.route("**/surveys.mjs*", async (route) => {
+    await failing;
+    await route.abort();
+  });
+  await page.evaluate(() => {
+    window.told = [];
+    nudge.on("error", ({ code }) => window.told.push(code));
+    void nudge.startSurvey("any");
+    // While it is loaded.
+    nudge.reset();
+  });
+  fail();
+  await until("it is told of", () => page.evaluate(() => window.told.includes("show_failed")));
+  await sleep(100);
+  assert.deepEqual(thrown, []);
+});

@@ -302,6 +302,23 @@ test("a feedback button opens its survey as often as somebody likes", async () =
   await done(tab);
 });
 
+test("a feedback button goes once its survey is found to have ended", async () => {
+  const tab = await open(browser, site.url);
+  await tab.evaluate(() => {
+    window.startRefusal = { status: 409, code: "survey_not_active", detail: "It is over." };
+  });
+  const over = instruction(survey([nps("one")], { settings: { presentation: "feedback_button" } }), { kind: "feedback" });
+  await present(tab, over);
+  await tab.locator("nudge-ui .fab").click();
+  await heading(tab, "Question one");
+  await press(tab, "Space", "Enter");
+  await heading(tab, "This is no longer available.");
+  await press(tab, "Escape");
+  assert.equal(await outcome(tab, over), "discarded");
+  await holds(async () => assert.equal(await tab.locator("nudge-ui").count(), 0));
+  await done(tab);
+});
+
 test("messages tell of clicks, of being closed, and can't be closed unless they may", async () => {
   const tab = await open(browser, site.url);
   const openAction = { action: "deep_link", url: "shop://sale" };

@@ -1,6 +1,6 @@
 //! Credentials that stop working, and what takes none (contract 1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nudge_http::issuer::Role;
 use serde_json::json;
@@ -130,6 +130,32 @@ async fn everything_that_needs_no_credential_is_known(app: &mut TestApp) {
     let codes = app.get("/v1/errors", &Credential::none()).await.ok();
     for code in codes.as_array().unwrap() {
         assert!(code["code"].is_string() && code["status"].is_u64() && code["meaning"].is_string());
+    }
+    let names: Vec<&str> = codes
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|code| code["code"].as_str().unwrap())
+        .collect();
+    let distinct: BTreeSet<&str> = names.iter().copied().collect();
+    assert_eq!(distinct.len(), names.len(), "{names:?}");
+    // Those of single events, too (contract 3).
+    for code in [
+        "invalid_event_id",
+        "duplicate_event_id_in_batch",
+        "invalid_name",
+        "invalid_timestamp",
+        "timestamp_out_of_window",
+        "subject_mismatch",
+        "external_id_mismatch",
+        "invalid_properties",
+        "event_too_large",
+        "schema_violation",
+        "consent_missing",
+        "plugin_unavailable",
+        "suppressed_subject",
+    ] {
+        assert!(distinct.contains(code), "{code}");
     }
     let console = app.get("/console", &Credential::none()).await;
     assert_eq!(console.status, 200);

@@ -19,6 +19,7 @@ on_both_backends!(
     names_have_limits,
     a_change_expects_the_version_that_it_names,
     the_list_has_pages,
+    two_do_not_both_make_the_last_app_of_a_workspace,
     a_deleted_app_stops_at_once,
     nothing_of_a_deleted_app_is_left,
     every_table_of_apps_is_emptied,
@@ -178,6 +179,36 @@ async fn a_change_expects_the_version_that_it_names(app: &mut TestApp) {
     });
     versions.sort_unstable();
     assert!([[4, 5], [0, 4]].contains(&versions), "{versions:?}");
+}
+
+async fn two_do_not_both_make_the_last_app_of_a_workspace(app: &mut TestApp) {
+    let workspace_id = app.access.workspace_id;
+    let db = app.services().db.clone();
+    let now = app.clock.now();
+    let mut tx = db.write().await.unwrap();
+    let count = nudge_campaigns::apps::count(&mut tx, workspace_id).await;
+    for _ in count.unwrap()..nudge_apps::MOST - 1 {
+        nudge_apps::create(&mut tx, workspace_id, "One of many", now)
+            .await
+            .unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    let mut tx = db.write().await.unwrap();
+    let count = nudge_campaigns::apps::count(&mut tx, workspace_id).await;
+    assert_eq!(count.unwrap(), nudge_apps::MOST - 1);
+    nudge_apps::create(&mut tx, workspace_id, "The last", now)
+        .await
+        .unwrap();
+    let commit = async {
+        // By then the request waits for this transaction.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        tx.commit().await.unwrap();
+    };
+    let body = json!({"name": "One too many"});
+    let admin = app.admin();
+    let (answer, ()) = tokio::join!(app.post("/v1/apps", &admin, &body), commit);
+    answer.refused(422, "limit_exceeded");
 }
 
 async fn the_list_has_pages(app: &mut TestApp) {

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::guests::{
     SERVER, deploy, hoard, name, save_property, set_slot, trigger, upload, version, versioned,
 };
+use crate::segments::plan;
 
 on_both_backends!(
     versions_that_do_the_same_are_the_same,
@@ -28,6 +29,8 @@ on_both_backends!(
     only_so_many_are_under_way,
     samples_go_with_their_subject,
     properties_are_those_of_then_where_that_is_known,
+    an_event_says_itself_where_it_comes_from,
+    what_a_timer_is_told_that_may_have_been_otherwise_is_counted,
 );
 
 /// Longer than any backtest of these tests takes.
@@ -516,4 +519,50 @@ async fn properties_are_those_of_then_where_that_is_known(app: &mut TestApp) {
     let result = backtest(app, "hoarder", "1.0.0", body.clone()).await;
     assert_eq!(counts(&result), [3, 3, 0, 0, 0]);
     assert_eq!(result["approximate"], 2, "{result}");
+}
+
+async fn an_event_says_itself_where_it_comes_from(app: &mut TestApp) {
+    upload(app, versioned(9, 1)).await.data(201);
+    let ios = json!({"include": {"kind": "platform", "in": ["ios"]}});
+    let trigger = json!({"kind": "event", "eventName": "purchase"});
+    let parts = json!({"trigger": trigger, "audience": ios});
+    let survey = app.survey_with(&parts).await;
+    let ada = app.session("ada").await;
+    let mut sent = Vec::new();
+    for platform in ["ios", "android"] {
+        let event = app.event(&ada, "purchase", &json!({}));
+        let mut body = ada.batch(std::slice::from_ref(&event));
+        body["context"]["platform"] = json!(platform);
+        app.post_batch(&ada, &body).await.ok();
+        app.settle().await;
+        sent.push(event["eventId"].clone());
+    }
+    let result = against_everything(app, survey, -3600).await;
+    assert_eq!(counts(&result), [2, 1, 0, 1, 0], "{result}");
+    assert_eq!(result["samples"][0]["eventId"], sent[1], "{result}");
+    assert_eq!(result["approximate"], 0, "{result}");
+}
+
+async fn what_a_timer_is_told_that_may_have_been_otherwise_is_counted(app: &mut TestApp) {
+    upload(app, versioned(9, 1)).await.data(201);
+    let trigger = json!({"kind": "event", "eventName": "purchase", "delaySeconds": 60});
+    let parts = json!({"trigger": trigger, "audience": plan("pro")});
+    let survey = app.survey_with(&parts).await;
+    let ada = app.session("ada").await;
+    save_property(app, &ada, "plan", json!("pro")).await;
+    purchases(app, &ada, 1).await;
+    app.advance(120);
+    let result = against_everything(app, survey, -3600).await;
+    assert_eq!(
+        (&result["timers"], &result["approximate"]),
+        (&json!(1), &json!(0)),
+        "{result}"
+    );
+    save_property(app, &ada, "plan", json!("free")).await;
+    let result = against_everything(app, survey, -3600).await;
+    assert_eq!(
+        (&result["timers"], &result["approximate"]),
+        (&json!(1), &json!(1)),
+        "{result}"
+    );
 }

@@ -120,6 +120,8 @@ async fn pages_run_the_servers_own_script_alone() {
     let first = app.get("/docs/book", &Credential::none()).await;
     assert_eq!(first.status, 200, "it is led to the first page");
     assert!(first.text.contains("<h1 id=\"nudge\">"), "{}", first.text);
+    let slashed = app.get("/docs/", &Credential::none()).await;
+    assert_eq!(slashed.text, docs.text, "it is led to the pages of the API");
     let gone = app
         .get("/docs/book/nothing.html", &Credential::none())
         .await;

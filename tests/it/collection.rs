@@ -20,6 +20,7 @@ on_both_backends!(
     definitions_consent_and_deletions_hold_for_messages,
     a_request_without_messages_is_refused,
     keys_come_as_clients_send_them,
+    a_beacon_has_its_key_in_the_url,
     pages_of_allowed_origins_may_send_messages,
 );
 
@@ -490,6 +491,28 @@ async fn keys_come_as_clients_send_them(app: &mut TestApp) {
     app.post_raw(track, &Credential::none(), "{")
         .await
         .refused(401, "invalid_credentials");
+}
+
+async fn a_beacon_has_its_key_in_the_url(app: &mut TestApp) {
+    let beacon = async |key: &str, credential: &Credential| {
+        let path = format!("/v1/compat/beacon/v1/batch?writeKey={key}");
+        let page = json!({"type": "page", "anonymousId": "browser", "name": "Home"});
+        let request = app.request(Method::POST, &path, credential);
+        let request = request.header("content-type", "text/plain");
+        send(request.body(json!({"batch": [page]}).to_string())).await
+    };
+    let (write, server) = (&*app.access.write_key, &*app.access.server_key);
+    taken(&beacon(write, &Credential::none()).await);
+    assert_eq!(names(&events(app).await), ["page_viewed"]);
+    for (key, credential, status, code) in [
+        (write, basic(server), 400, "credential_conflict"),
+        ("wk_nobody", Credential::none(), 401, "invalid_credentials"),
+        ("", Credential::none(), 401, "invalid_credentials"),
+        // Proxies log URLs.
+        (server, Credential::none(), 403, "insufficient_scope"),
+    ] {
+        beacon(key, &credential).await.refused(status, code);
+    }
 }
 
 async fn pages_of_allowed_origins_may_send_messages(app: &mut TestApp) {

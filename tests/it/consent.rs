@@ -173,6 +173,9 @@ async fn a_delivery_that_is_sent_again_presents_nothing_without_consent(app: &mu
 
 async fn who_says_nothing_leaves_when_consent_was_given(app: &mut TestApp) {
     let session = app.session("ada").await;
+    say(app, &session, json!({})).await;
+    let profile = app.get(&app.path("/users/ada"), &app.viewer()).await.ok();
+    assert_eq!(profile["profile"]["consent"]["updatedAt"], Value::Null);
     let said = say(app, &session, json!({"messaging": false})).await;
     app.advance(60);
     assert_eq!(say(app, &session, json!({})).await, said);

@@ -22,6 +22,7 @@ on_both_backends!(
     a_login_is_one_browsers_and_goes_on_once,
     what_the_provider_sends_must_be_right,
     tokens_are_renewed_by_one_request_and_a_refusal_ends_the_session,
+    what_a_proxy_answers_ends_no_session,
     without_a_refresh_token_a_session_ends_with_its_token,
     what_is_kept_is_sealed_and_sealed_anew,
 );
@@ -493,6 +494,27 @@ async fn tokens_are_renewed_by_one_request_and_a_refusal_ends_the_session(app: &
     session(app, &other)
         .await
         .refused(401, "invalid_credentials");
+}
+
+async fn what_a_proxy_answers_ends_no_session(app: &mut TestApp) {
+    let (issuer, signer) = with_fake(app).await;
+    let who = sign_in(app, &issuer, &signer).await;
+    app.advance(400);
+    for (status, answer) in [
+        (404, json!({"error": "Not Found"})),
+        (403, json!("Forbidden")),
+        (408, json!({})),
+    ] {
+        issuer.answer_tokens(status, &answer);
+        session(app, &who).await.refused(503, "unavailable");
+        app.advance(10);
+    }
+    issuer.answer_tokens(200, &tokens(app, &issuer, &signer, "", &nothing()));
+    session(app, &who).await.ok();
+    // Some providers have codes of RFC 6749 under another status than 400.
+    app.advance(400);
+    issuer.answer_tokens(403, &json!({"error": "invalid_grant"}));
+    session(app, &who).await.refused(401, "invalid_credentials");
 }
 
 async fn without_a_refresh_token_a_session_ends_with_its_token(app: &mut TestApp) {

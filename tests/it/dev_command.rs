@@ -478,11 +478,25 @@ fn a_database_whose_key_is_missing_is_refused_before_another_is_made() {
 #[test]
 fn a_key_is_made_for_a_database_that_was_only_migrated() {
     let folder = folder();
+    let key = folder.path().join("master.key");
     for command in ["migrate", "check"] {
         let output = without_key(&[command], folder.path());
         assert!(output.status.success(), "{output:?}");
+        assert!(!key.exists(), "{command}");
     }
-    assert!(folder.path().join("master.key").exists());
+    let mut server = child::program(site!())
+        .env("NUDGE_SECRETS__MASTER_KEY", "")
+        .args(["serve", "--listen", ANY, "--ops-listen", ANY, "--data-dir"])
+        .arg(folder.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !key.exists() {
+        assert!(server.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -73,7 +73,7 @@ async fn a_dry_run_tries_what_arrived(app: &mut TestApp) {
     let now = since(2).await;
     assert_eq!((&now["passed"], &now["failed"]), (&json!(2), &json!(1)));
     assert_eq!(now["complete"], true);
-    assert!(now["lookedAt"].as_i64().unwrap() >= 3);
+    assert_eq!(now["lookedAt"], 2);
     let sample = &now["samples"][0];
     assert_eq!(
         (&sample["source"], &sample["eventId"]),
@@ -102,23 +102,25 @@ async fn what_is_replayed_hides_nothing_that_arrived(app: &mut TestApp) {
         .define("purchase", &json!({"properties": total()}))
         .await;
     let ada = app.session("ada").await;
-    let broken: Vec<Value> = (0..40)
-        .map(|_| app.event(&ada, "purchase", &json!({})))
-        .collect();
-    app.ingest(&ada, &broken).await.ok();
+    for _ in 0..6 {
+        let broken: Vec<Value> = (0..400)
+            .map(|_| app.event(&ada, "purchase", &json!({})))
+            .collect();
+        app.ingest(&ada, &broken).await.ok();
+    }
     app.advance(5 * 3600);
     assert!(accepted(app, json!({"total": 1})).await);
     let all = json!({"filter": {}, "patch": {"total": 2}});
     let path = app.path("/dead-letters/replay");
     let queued = app.post(&path, &app.editor(), &all).await.data(202);
     let job = ended(app, &text(&queued, "jobId")).await;
-    assert_eq!(job["result"]["replayed"], 40);
-    for (hours, passed) in [(2, 1), (6, 41)] {
+    assert_eq!(job["result"]["replayed"], 2_400);
+    for (hours, passed, complete) in [(2, 1, true), (6, 1_000, false)] {
         let found = dry_run(app, &made, &json!({"sinceHours": hours})).await;
         let found = found.ok();
         assert_eq!(
             (&found["passed"], &found["complete"]),
-            (&json!(passed), &json!(true))
+            (&json!(passed), &json!(complete))
         );
     }
 }

@@ -17,6 +17,7 @@ on_both_backends!(
     each_of_many_buttons_is_there_for_its_own_audience,
     a_button_opens_a_survey_as_often_as_it_is_pressed,
     an_open_survey_is_answered_as_it_is_shown,
+    a_survey_that_is_open_may_begin_to_wait_for_a_trigger,
     who_opens_a_button_is_counted_once,
     who_has_opened_a_survey_has_seen_it,
     a_button_that_is_there_once_goes_when_the_survey_is_complete,
@@ -194,6 +195,31 @@ async fn an_open_survey_is_answered_as_it_is_shown(app: &mut TestApp) {
         assert_eq!(started["surveyVersion"], current);
         assert_eq!(started["next"], json!({"questionId": "new"}));
         assert_eq!(started["survey"]["flow"]["questions"][0]["id"], "new");
+    }
+}
+
+async fn a_survey_that_is_open_may_begin_to_wait_for_a_trigger(app: &mut TestApp) {
+    let survey = button(app, json!({"flow": asking("old")})).await;
+    let ada = app.session("ada").await;
+    let seen = one(app, &ada).await["campaignVersion"].clone();
+    set(
+        app,
+        survey,
+        json!({"mode": "triggered", "trigger": {"kind": "event", "eventName": "bought"}, "settings": null}),
+    )
+    .await;
+    let started = try_start(app, &ada, survey, json!({"surveyVersion": seen})).await;
+    let started = started.data(201);
+    assert_eq!(started["next"], json!({"questionId": "old"}));
+    let attempt = text(&started, "attemptId");
+    answer(app, &ada, &attempt, json!([["old", 9]])).await.ok();
+    end(app, &ada, &attempt, "complete").await.ok();
+    // Of who sees no version that is open to all an instruction is asked.
+    let newest = json!(seen.as_i64().unwrap() + 1);
+    for seen in [json!(null), newest] {
+        let parts = json!({"surveyVersion": seen});
+        let answer = try_start(app, &ada, survey, parts).await;
+        answer.refused(422, "instruction_required");
     }
 }
 

@@ -2,6 +2,7 @@
 //! somebody's aliases.
 
 use nudge_db::{Rows, Tx};
+use nudge_platform::jobs;
 use nudge_push::tokens;
 use nudge_records::{events, subjects};
 use tests::{Backend, TestApp, site};
@@ -108,4 +109,32 @@ fn check(tx: &mut Tx, length: usize, by: &[&str]) {
             "{length}: {plan:#?}"
         );
     }
+}
+
+/// Those that have ended are not walked over to count those that have not.
+#[tokio::test]
+async fn sqlite_counts_the_jobs_of_a_kind_that_have_not_ended() {
+    let app = TestApp::start(site!(), Backend::Sqlite).await;
+    let app_id = app.access.app_id;
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.explain();
+    // A count finds no row where nothing is run.
+    jobs::store::count_unfinished(&mut tx, app_id, "kind")
+        .await
+        .unwrap_err();
+    let is_looked_up = |plan: &[String], what: &str| {
+        assert!(plan.iter().any(|line| line.contains(what)), "{plan:#?}");
+        no_walk(plan);
+    };
+    let unfinished = "jobs_of_kind (app_id=? AND kind=? AND completed_at=?)";
+    is_looked_up(&tx.plans(), unfinished);
+    let before = app.clock.now();
+    let kinds = vec!["one", "other"];
+    jobs::store::delete_ended(&mut tx, app_id, kinds, before)
+        .await
+        .unwrap();
+    let ended = "jobs_of_kind (app_id=? AND kind=? AND completed_at<?)";
+    is_looked_up(&tx.plans(), ended);
+    drop(tx);
+    app.finish().await;
 }

@@ -196,3 +196,37 @@ async fn an_outage_of_the_database_is_told_once_and_its_end_too() {
         "{lines:#?}"
     );
 }
+
+/// A developer sees what requests come to, and not what open pages of the console read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dev_says_which_requests_change_something_or_fail() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let defaults = nudge_platform::config::Config::defaults()
+        .unwrap()
+        .telemetry;
+    let variables = [
+        ("NUDGE_TELEMETRY__LOG_FORMAT", &*defaults.log_format),
+        ("NUDGE_TELEMETRY__LOG_FILTER", &*defaults.log_filter),
+    ];
+    let server = Logged::start(folder.path(), &[], &variables).await;
+    let http = client::build();
+    for path in ["/v1/errors", "/livez", "/v1/nothing"] {
+        client::send(http.get(server.url(path))).await;
+    }
+    let key = server.access["writeKey"].as_str().unwrap();
+    for body in [json!({"anonymousId": "ada"}), json!({})] {
+        let session = http.post(server.url("/v1/sdk/session"));
+        client::send(session.bearer_auth(key).json(&body)).await;
+    }
+    let log = std::fs::read_to_string(&server.log).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    let expected = [
+        "GET unmatched 404 not_found ",
+        "POST /v1/sdk/session 200 ",
+        "POST /v1/sdk/session 422 validation_failed ",
+    ];
+    assert_eq!(lines.len(), expected.len(), "{log}");
+    for (line, start) in lines.iter().zip(expected) {
+        assert!(line.starts_with(start) && line.ends_with(" ms"), "{log}");
+    }
+}

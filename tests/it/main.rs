@@ -33,6 +33,7 @@ mod campaign_sizes;
 mod campaigns;
 mod caps;
 mod changes_together;
+mod checks;
 mod client_sessions;
 mod clock_jumps;
 mod collection;

@@ -9,7 +9,9 @@ use uuid::Uuid;
 
 use crate::bulk_replays::ended;
 use crate::explain::{details, explain, sends};
-use crate::guests::{activate, decided, deploy, name, set_slot, trigger, version};
+use crate::guests::{
+    activate, decided, deploy, name, set_slot, trigger, upload, version, versioned,
+};
 use crate::identity::Backend;
 use crate::plugin_candidates::{send, until};
 
@@ -24,6 +26,7 @@ on_both_backends!(
     a_campaign_that_a_roll_back_refuses_loses_no_event,
     a_campaign_that_the_built_in_plugin_refuses_loses_no_event,
     a_rolled_back_version_that_says_what_is_kept_is_not_removed,
+    a_candidate_that_is_given_up_after_a_roll_back_loses_no_event,
 );
 
 /// Takes a regular expression far longer than [`IMPATIENCE_MS`], and matches in the end.
@@ -394,4 +397,34 @@ async fn a_rolled_back_version_that_says_what_is_kept_is_not_removed(app: &mut T
     assert!(text(&problem, "detail").contains(&refused.to_string()));
     archive(app, refused).await;
     remove(app, 1, 2).await.data(204);
+}
+
+/// The version that was rolled back says which events are kept, whatever candidate is rolled back after it.
+async fn a_candidate_that_is_given_up_after_a_roll_back_loses_no_event(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    deploy(app, 1, 2).await;
+    let survey = app.survey(&newer()).await;
+    let plugin = app.path(&format!("/plugins/{}", name(1)));
+    let roll_back = format!("{plugin}/rollback");
+    app.post(&roll_back, &app.admin(), &json!({})).await.ok();
+    upload(app, versioned(1, 3)).await.data(201);
+    let shadow = json!({"version": version(3), "strategy": "shadow"});
+    activate(app, 1, shadow).await.ok();
+    app.post(&roll_back, &app.admin(), &json!({})).await.ok();
+    let shown = app.get(&plugin, &app.viewer()).await.ok();
+    assert_eq!(shown["lastRollback"]["version"], json!(version(3)));
+    assert_eq!(shown["lastRollback"].get("earlier"), None);
+
+    app.restart().await;
+    let ada = app.session("ada").await;
+    let event = sends(app, &ada, "a", json!({})).await;
+    let kept = letters(app).await;
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert_eq!(
+        (&kept[0]["eventId"], &kept[0]["campaignId"]),
+        (&json!(event), &json!(survey))
+    );
+    let path = format!("{plugin}/versions/{}", version(2));
+    let removed = app.delete(&path, &app.admin()).await;
+    removed.refused(409, "plugin_in_use");
 }

@@ -14,6 +14,8 @@ const KINDS: [&str; 3] = ["trigger", "validation", "personalization"];
 /// The program, with a path of its own.
 fn nudge(path: Option<&Path>, arguments: &[&str]) -> Output {
     let mut command = child::program(site!());
+    // A plugin that carries an interpreter compiles for long on a machine that has other things to do.
+    command.env("NUDGE_PLUGINS__COMPILE_SECONDS", "600");
     let path = path.map_or_else(|| std::env::var_os("PATH"), |path| Some(path.into()));
     if let Some(path) = path {
         command.env("PATH", path);
@@ -330,4 +332,79 @@ fn a_project_in_python_is_built_of_its_own_packages() {
     let complaint = String::from_utf8_lossy(&built.stderr);
     assert!(!built.status.success(), "{complaint}");
     assert!(complaint.contains("stray"), "{complaint}");
+}
+
+/// A new trigger plugin in a language, and what a check says of its decision.
+fn trigger(folder: &TempDir, path: Option<&Path>, language: &str) -> (PathBuf, Value) {
+    let name = format!("{language}-new");
+    let project = folder.path().join(&name);
+    let dir = project.to_str().unwrap();
+    let new = ["plugin", "new", &name, "--kind", "trigger"];
+    let new = [&new[..], &["--lang", language, "--dir", dir]].concat();
+    assert!(nudge(path, &new).status.success());
+    let checked = good_json(&nudge(path, &["plugin", "check", "--json", "--dir", dir]));
+    (project, checked["decision"].clone())
+}
+
+/// What a server tries a plugin with that has no configuration yet.
+const TRIED: &str = r#"evaluate answers a made-up batch under the configuration {"minimum":1}"#;
+
+#[test]
+fn an_exception_in_javascript_is_logged_with_its_message_and_place() {
+    let Some(tools) = javascript() else { return };
+    let folder = TempDir::with_prefix_in("nudge-test-", tools).unwrap();
+    let (project, decision) = trigger(&folder, None, "js");
+    assert_eq!(decision, TRIED);
+    let source = project.join("src/plugin.js");
+    let before = std::fs::read_to_string(&source).unwrap();
+    let total = r#"const total = event.get("total");"#;
+    assert!(before.contains(total), "{before}");
+    let edited = before.replace(
+        total,
+        &format!("{total} if (total === 66) total.missing();"),
+    );
+    std::fs::write(&source, edited).unwrap();
+    let case = json!({
+        "input": {
+            "config": {"minimum": 1},
+            "events": [{"name": "purchase_completed", "properties": {"total": 66}}],
+        },
+        "expect": {"failure": "refused"},
+    });
+    let tested = tested(None, &project, &case);
+    assert_eq!(tested["passed"], 1, "{tested}");
+    let message = "TypeError: total.missing is not a function";
+    let case = &tested["cases"][0];
+    assert_eq!(case["logs"][0]["message"], message, "{case}");
+    let place = case["logs"][1]["message"].as_str().unwrap();
+    assert!(place.contains("src/plugin.js"), "{case}");
+    let detail = format!("the plugin refused (exception): {message}");
+    assert_eq!(case["output"]["detail"], detail, "{case}");
+}
+
+#[test]
+fn an_error_in_python_is_told_with_its_line_and_without_the_tools_own_stack() {
+    let Some(tools) = python() else { return };
+    let path = path_with(tools);
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let (project, decision) = trigger(&folder, Some(Path::new(&path)), "python");
+    assert_eq!(decision, TRIED);
+    let source = project.join("src/plugin.py");
+    let before = std::fs::read_to_string(&source).unwrap();
+    let line = before.lines().count() + 1;
+    std::fs::write(&source, format!("{before}def broken(:\n")).unwrap();
+    let built = child::program(site!())
+        .env("PATH", &path)
+        .env("RUST_BACKTRACE", "1")
+        .args(["plugin", "build", "--dir", project.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let complaint = String::from_utf8_lossy(&built.stderr);
+    assert!(!built.status.success(), "{complaint}");
+    assert!(
+        complaint.contains(&format!("\"/0/plugin.py\", line {line}")),
+        "{complaint}"
+    );
+    assert!(complaint.contains("`/0` above is its src"), "{complaint}");
+    assert!(!complaint.contains("Stack backtrace"), "{complaint}");
 }

@@ -9,6 +9,7 @@ use tests::{TestApp, on_both_backends};
 on_both_backends!(
     only_the_version_that_was_seen_is_deleted,
     what_is_changed_amid_a_deletion_stays,
+    an_app_that_is_changed_amid_its_deletion_stays,
 );
 
 async fn only_the_version_that_was_seen_is_deleted(app: &mut TestApp) {
@@ -25,13 +26,15 @@ async fn only_the_version_that_was_seen_is_deleted(app: &mut TestApp) {
         let path = format!("{list}/{}", text(&made, "id"));
         let expecting = |version: &str| app.admin().and("if-match", version);
 
-        for other in ["\"2\"", "\"x\""] {
+        for other in ["\"2\"", "\"x\"", "\"2\", \"3\"", "W/\"1\""] {
             app.delete(&path, &expecting(other))
                 .await
                 .refused(412, "version_mismatch");
         }
         assert_eq!(app.get(&path, &app.admin()).await.ok()["version"], 1);
-        app.delete(&path, &expecting("\"1\"")).await.data(204);
+        app.delete(&path, &expecting("\"7\", \"1\""))
+            .await
+            .data(204);
         let unknown = format!("{list}/{}", uuid::Uuid::from_u128(7));
         app.delete(&unknown, &expecting("\"1\""))
             .await
@@ -82,4 +85,27 @@ async fn what_is_changed_amid_a_deletion_stays(app: &mut TestApp) {
         answer.refused(412, "version_mismatch");
         assert_eq!(app.get(&path, &app.admin()).await.ok()["version"], 2);
     }
+}
+
+async fn an_app_that_is_changed_amid_its_deletion_stays(app: &mut TestApp) {
+    let path = app.path("");
+    let mut tx = app.services().db.write().await.unwrap();
+    let changed = tx
+        .sql("UPDATE apps SET revision = revision + 1 WHERE id = $1")
+        .bind(app.access.app_id)
+        .execute()
+        .await
+        .unwrap();
+    assert_eq!(changed, 1);
+    let expecting = app.admin().and("if-match", "\"1\"");
+    let commit = async {
+        // By then the request waits for this transaction.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        tx.commit().await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(app.delete(&path, &expecting), commit);
+    answer.refused(412, "version_mismatch");
+    assert_eq!(app.get(&path, &app.admin()).await.ok()["version"], 2);
+    let jobs: Vec<(String,)> = app.rows("SELECT kind FROM jobs").await;
+    assert!(jobs.is_empty(), "{jobs:?}");
 }

@@ -251,7 +251,8 @@ async fn every_operation_and_every_error_is_in_the_book() {
     let codes = app.get("/v1/errors", &Credential::none()).await.ok();
     let mut page = String::from(
         "# Errors\n\nAn answer that is no success is `application/problem+json`: `code` is one of these and stays what it is, `detail` is for people and says what to do, `errors` has the places in the \
-         body, `requestId` the request's id, which finds it in the log. `GET /v1/errors` has the same list.\n\n| code | status | meaning |\n|---|---|---|\n",
+         body, `requestId` the request's id, which finds it in the log. Those of status 200 are of single events: an answer to an ingest names them for each that is rejected. \
+         `GET /v1/errors` has the same list.\n\n| code | status | meaning |\n|---|---|---|\n",
     );
     for code in codes.as_array().unwrap() {
         let (name, meaning) = (

@@ -11,6 +11,7 @@ on_both_backends!(
     a_connection_goes_on_after_a_refusal,
     a_connection_ends_where_too_much_is_left,
     who_waits_to_be_asked_for_the_body_sends_none,
+    who_waits_to_be_asked_for_the_body_is_not_asked_for_too_much,
 );
 
 /// Longer than anything takes to be answered.
@@ -135,4 +136,31 @@ async fn who_waits_to_be_asked_for_the_body_sends_none(app: &mut TestApp) {
     let head = client.answer();
     assert_eq!(head.status, "404");
     assert!(head.closes());
+}
+
+async fn who_waits_to_be_asked_for_the_body_is_not_asked_for_too_much(app: &mut TestApp) {
+    let authorization = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    let json = format!(
+        "{}Content-Type: application/json\r\n",
+        authorization(&app.access.write_key)
+    );
+    let component = format!(
+        "{}Content-Type: application/wasm\r\n",
+        authorization(&app.access.admin_token)
+    );
+    let plugins = app.path("/plugins");
+    for (path, headers, length, status) in [
+        ("/v1/sdk/session", &json, MOST_BODY_BYTES + 1, "413"),
+        ("/v1/sdk/session", &json, MOST_BODY_BYTES, "100"),
+        (&plugins, &component, 64 * MOST_BODY_BYTES + 1, "422"),
+    ] {
+        let mut client = Client::connect(app);
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Expect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
+        );
+        client.send(head.as_bytes());
+        let head = client.answer();
+        assert_eq!(head.status, status, "{path}, {length} bytes");
+        assert_eq!(head.closes(), status != "100", "{path}, {length} bytes");
+    }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use nudge_platform::rounds::Round;
 use serde_json::json;
 use tempfile::TempDir;
+use tests::session::text;
 use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
@@ -17,6 +18,7 @@ on_both_backends!(
     an_event_that_a_timer_needs_stays,
     events_with_requests_stay_and_those_behind_them_go,
     one_process_at_a_time_has_a_round,
+    jobs_go_thirty_days_after_their_end,
 );
 
 const DAY: u64 = 24 * 3600;
@@ -282,4 +284,31 @@ async fn a_round_that_was_not_finished_is_another_processs() {
     })
     .await;
     one.finish().await;
+}
+
+/// What was done about somebody's privacy is on record for good.
+async fn jobs_go_thirty_days_after_their_end(app: &mut TestApp) {
+    let acknowledge = app.path("/dead-letters/acknowledge");
+    let filter = json!({"filter": {"stage": "validation"}});
+    let queued = app.post(&acknowledge, &app.admin(), &filter).await;
+    let job = app.path(&format!("/jobs/{}", text(&queued.data(202), "jobId")));
+    app.session("ada").await;
+    let deletion = crate::deletion::delete(app, &json!({"anonymousId": "ada"})).await;
+    app.finish_jobs().await;
+    app.advance(29 * DAY);
+    assert_eq!(
+        app.get(&job, &app.viewer()).await.ok()["status"],
+        "completed"
+    );
+    assert_eq!(
+        crate::deletion::deletion(app, &deletion).await["status"],
+        "completed"
+    );
+
+    app.advance(DAY + 3600);
+    app.until("the job outlives its days", async || {
+        let kinds: Vec<(String,)> = app.rows("SELECT kind FROM jobs ORDER BY kind").await;
+        kinds == [("privacy.delete".to_owned(),)]
+    })
+    .await;
 }

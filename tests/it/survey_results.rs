@@ -19,6 +19,7 @@ on_both_backends!(
     results_follow_deletion_and_merging,
     a_survey_without_attempts_has_results,
     a_mean_is_that_of_the_numbers_that_are_there,
+    an_option_called_other_counts_an_answer_once,
     what_was_shown_stays_shown,
 );
 
@@ -404,6 +405,33 @@ async fn a_mean_is_that_of_the_numbers_that_are_there(app: &mut TestApp) {
         answer(app, &ada, attempt, json!([["n", 1]])).await.ok();
     }
     assert_eq!(of_question().await["mean"], 3.0);
+    check_counts(app, survey).await;
+}
+
+async fn an_option_called_other_counts_an_answer_once(app: &mut TestApp) {
+    let options = json!([{"id": "a", "label": "A"}, {"id": "other", "label": "Other"}]);
+    let many = json!({"id": "many", "type": "multiple_choice", "title": "?", "options": options, "allowOther": true});
+    let survey = link_survey(app, json!({"questions": [many], "backNavigation": true})).await;
+    let ada = app.session("ada").await;
+    let attempt = start(app, &ada, survey).await;
+    for (value, counts) in [
+        (json!({"optionIds": ["other"], "other": "words"}), [0, 1]),
+        (json!({"optionIds": ["a"], "other": "words"}), [1, 1]),
+        (json!({"optionIds": ["a", "other"]}), [1, 1]),
+    ] {
+        answer(app, &ada, &attempt, json!([["many", value]]))
+            .await
+            .ok();
+        let bars = results(app, survey, "").await["perQuestion"][0]["distribution"].take();
+        let [a, other] = counts;
+        assert_eq!(
+            bars,
+            json!([
+                {"value": "a", "count": a, "share": f64::from(a)},
+                {"value": "other", "count": other, "share": f64::from(other)},
+            ])
+        );
+    }
     check_counts(app, survey).await;
 }
 

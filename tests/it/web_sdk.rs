@@ -144,9 +144,12 @@ async fn beacons_that_prove_nothing_are_refused(app: &mut TestApp) {
     send(app, "text/plain", "")
         .await
         .refused(401, "invalid_credentials");
-    send(app, "application/json", &body)
-        .await
-        .refused(415, "unsupported_media_type");
+    let answer = send(app, "application/json", &body).await;
+    let detail = answer.refused(415, "unsupported_media_type")["detail"].clone();
+    assert_eq!(
+        detail,
+        "send the body as text/plain, as navigator.sendBeacon does with a string"
+    );
     app.delete("/v1/sdk/session", &ada.credential())
         .await
         .data(204);

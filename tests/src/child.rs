@@ -100,6 +100,8 @@ impl Child {
         let file = data_dir.join("access.json");
         drop(std::fs::remove_file(&file));
         let mut process = program(site)
+            // Tests ask very much of it.
+            .env("NUDGE_TELEMETRY__LOG_FILTER", "warn")
             .envs(variables.iter().copied())
             .args(["dev", "--listen", address, "--data-dir"])
             .arg(data_dir)

@@ -37,7 +37,7 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 pub use access::{Admin, Administrator, Editor, Member, Operator, Scope, Viewer};
-pub use keys::{AppKey, PropertyWriter, PushSender, Sdk, collection_key};
+pub use keys::{AppKey, PropertyWriter, PushSender, Sdk, WRITE_KEY, collection_key};
 pub use subject::{SdkSubject, good_subject_token, subject_token};
 
 use crate::App;

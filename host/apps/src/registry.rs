@@ -121,7 +121,12 @@ impl Basics {
 impl App {
     /// Whether it may be complete once it is read anew.
     fn is_incomplete(&self) -> bool {
-        self.deciders.incomplete || !self.unchecked.is_empty()
+        let definitions = self.definitions.values();
+        let campaigns = self.campaigns.iter().map(|campaign| &campaign.accepted);
+        let mut accepted = campaigns.chain(definitions.map(|enforced| &enforced.accepted));
+        self.deciders.incomplete
+            || !self.unchecked.is_empty()
+            || accepted.any(|accepted| accepted.trial_is_unknown)
     }
 
     /// The campaigns that an event of this name concerns, ascending. Costs the same whatever number of

@@ -22,8 +22,7 @@ use crate::services::Shared;
 
 /// An app's settings.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(get_settings, update_settings))
+    OpenApiRouter::new().routes(routes!(get_settings, update_settings))
 }
 
 /// An app's settings.

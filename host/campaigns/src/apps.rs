@@ -137,8 +137,17 @@ pub async fn list(
         .await
 }
 
-/// How many apps a workspace has.
+/// How many apps a workspace has. Nobody else counts them until the transaction ends: two that each make one more would both
+/// find room for the last.
 pub async fn count(tx: &mut Tx, workspace_id: Uuid) -> Result<i64> {
+    // A workspace has no row of its own. The oldest of its apps stands for it.
+    let for_update = tx.dialect().for_update();
+    let _: Option<Uuid> = tx
+        .sql("SELECT id FROM apps WHERE workspace_id = $1 ORDER BY id LIMIT 1")
+        .bind(workspace_id)
+        .push(for_update)
+        .fetch_value()
+        .await?;
     tx.sql("SELECT count(*) AS count FROM apps WHERE workspace_id = $1")
         .bind(workspace_id)
         .fetch_scalar()

@@ -1442,6 +1442,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/compat/beacon/v1/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Takes a batch of a page that goes away, as `RudderStack`'s client for browsers sends it with `useBeacon`. A beacon has no
+         *     headers of its own, so its key is in the URL, where only a public write key may be.
+         */
+        post: operations["collect_beacon"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/compat/v1/{kind}": {
         parameters: {
             query?: never;
@@ -1470,7 +1490,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists every error code with its status and meaning. */
+        /**
+         * Lists every error code with its status and meaning. Codes of events that are rejected in the answer of an ingest that
+         *     succeeds have its status.
+         */
         get: operations["list_errors"];
         put?: never;
         post?: never;
@@ -2336,7 +2359,7 @@ export interface components {
             startedAt: string;
             /** @description `started`, `completed`, or `abandoned` until the next answer. */
             state: string;
-            /** @description What to show, where no instruction has said so. */
+            /** @description What to show, where no instruction fixes it. */
             survey?: components["schemas"]["SurveyPayload"] | null;
             /** Format: uuid */
             surveyId: string;
@@ -5243,7 +5266,10 @@ export interface components {
             instructionId: string;
             /** @description `survey`, `feedback` or `in_app`. */
             kind: string;
-            /** @description How far it came: `pending`, `authorized`, `displayed`, `completed`, `dismissed` and others. */
+            /**
+             * @description How far it came: `issued`, `received`, `displayed`, `dismissed`, `clicked`, `discarded` or `completed`; `suppressed` where it
+             *     was held back. One that nobody saw in time stays `issued` or `received`.
+             */
             status: string;
             statusAt: string;
             /** @description Why the person was not shown it. */
@@ -6718,6 +6744,12 @@ export interface components {
              * @description The instruction that it follows. Surveys of the modes `on_demand` and `link_only` need none.
              */
             instructionId?: string | null;
+            /**
+             * Format: int64
+             * @description The survey's version that the person sees, where no instruction other than a button's fixes one. The current
+             *     one unless said, or where it never ran.
+             */
+            surveyVersion?: number | null;
         };
         /** @description A question of the type `statement`. */
         StatementQuestion: {
@@ -7184,7 +7216,8 @@ export interface components {
         TimerView: {
             /** @description How long its payload is. */
             bytes: number;
-            dueAt: string;
+            /** @description When it fires; null: it waits until its campaign, which is paused, runs again. */
+            dueAt?: string | null;
             key: string;
             /** @description The payload, where it is JSON. */
             payloadJson?: unknown;
@@ -7721,7 +7754,10 @@ export interface components {
         WebhookPatch: {
             active?: boolean | null;
             description?: string | null;
-            /** @description What it is told of: `sent`, `delivered`, `displayed`, `opened`, `clicked`, `dismissed`, `bounced`, `failed`. */
+            /**
+             * @description What it is told of: `sent`, `delivered`, `displayed`, `opened`, `clicked`, `dismissed`, `bounced`, `failed` of deliveries;
+             *     `plugin.rolled_back`, `plugin.degraded`, `dead_letter.created`.
+             */
             eventTypes?: string[] | null;
             /** @description Where requests go: `https`, on the public internet. */
             url?: string | null;
@@ -7771,7 +7807,10 @@ export interface components {
         WebhookRequest: {
             active?: boolean;
             description?: string;
-            /** @description What it is told of: `sent`, `delivered`, `displayed`, `opened`, `clicked`, `dismissed`, `bounced`, `failed`. */
+            /**
+             * @description What it is told of: `sent`, `delivered`, `displayed`, `opened`, `clicked`, `dismissed`, `bounced`, `failed` of deliveries;
+             *     `plugin.rolled_back`, `plugin.degraded`, `dead_letter.created`.
+             */
             eventTypes: string[];
             /** @description Where requests go: `https`, on the public internet. */
             url: string;
@@ -8706,7 +8745,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["ReplayRequest"];
             };
@@ -10750,7 +10789,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["RotateRequest"];
             };
@@ -11865,6 +11904,44 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    collect_beacon: {
+        parameters: {
+            query?: {
+                /** @description A public write key. */
+                writeKey?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CollectionRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CollectedView"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     collect_messages: {
         parameters: {
             query?: never;
@@ -12578,7 +12655,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["EndRequest"];
             };
@@ -12615,7 +12692,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["EndRequest"];
             };
@@ -12957,7 +13034,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["EndSessionRequest"];
             };

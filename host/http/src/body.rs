@@ -95,16 +95,15 @@ impl Received {
     async fn of_any(request: Request) -> Result<Self, ApiError> {
         let (head, body) = request.into_parts();
         let encoding = Encoding::of(&head.headers)?;
+        let most_bytes = encoding.received(MOST_BODY_BYTES);
+        refuse_announced(waits(&head.headers), &body, most_bytes)?;
         let notes = Notes::of(&head.extensions);
         let mut room = notes.room();
         // Nobody else waits until the client has sent everything.
         notes.leave();
-        let bytes = tokio::time::timeout(
-            SEND_TIMEOUT,
-            receive(body, encoding.received(MOST_BODY_BYTES), room.as_mut()),
-        )
-        .await
-        .map_err(|_| arrived_late())??;
+        let bytes = tokio::time::timeout(SEND_TIMEOUT, receive(body, most_bytes, room.as_mut()))
+            .await
+            .map_err(|_| arrived_late())??;
         notes.come_back().await?;
         if !matches!(encoding, Encoding::Identity) {
             // How much it comes to is known afterwards only.
@@ -142,6 +141,20 @@ impl Received {
         let all = 2 * self.text.len() + tree_bytes;
         resize(self.room.as_mut(), all)
     }
+}
+
+/// Whether a client sends its body only when it is asked to, which receiving does (RFC 9110, section 10.1.1).
+fn waits(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::EXPECT)
+}
+
+/// Refuses a body that is announced as too large, if its client waits to be asked for it. Other clients are sending
+/// already, and most of them listen to the answer only when they are done.
+fn refuse_announced(waits: bool, body: &Body, most_bytes: usize) -> Result<(), ApiError> {
+    if waits && body.size_hint().lower() > most_bytes as u64 {
+        return Err(ApiError::new(Code::PayloadTooLarge));
+    }
+    Ok(())
 }
 
 /// Receives a body; what has arrived takes room.
@@ -188,6 +201,7 @@ fn resize(room: Option<&mut Room>, bytes: usize) -> Result<(), ApiError> {
 pub struct Component {
     encoding: Encoding,
     body: Body,
+    waits: bool,
     notes: Notes,
 }
 
@@ -205,6 +219,7 @@ impl<S: Send + Sync> FromRequest<S> for Component {
         Ok(Self {
             encoding,
             body,
+            waits: waits(&head.headers),
             notes,
         })
     }
@@ -214,6 +229,7 @@ impl Component {
     /// Reads and decompresses the body.
     pub async fn read(self, most_bytes: usize) -> Result<Bytes, ApiError> {
         let (encoding, body) = (self.encoding, self.body);
+        refuse_announced(self.waits, &body, encoding.received(most_bytes))?;
         // Uploads have turns of their own, see `plugins/loaders.rs`.
         self.notes.leave();
         let bytes = tokio::time::timeout(

@@ -31,7 +31,12 @@ use super::error::ApiError;
 /// How often a request is tried.
 const MOST_TRIES: usize = 16;
 /// The routes that try again by themselves, many requests together, and whose bodies are not to be kept for longer.
-const INGEST: [&str; 3] = ["/v1/sdk/ingest", "/v1/compat/v1/{kind}", "/v1/batch"];
+const INGEST: [&str; 4] = [
+    "/v1/sdk/ingest",
+    "/v1/compat/v1/{kind}",
+    "/v1/compat/beacon/v1/batch",
+    "/v1/batch",
+];
 
 /// Tells a request from all others, and is the same each time that it is made again here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

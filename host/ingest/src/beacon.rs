@@ -18,8 +18,7 @@ use crate::services::Shared;
 
 /// Events that a page sends as it closes.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(ingest_beacon))
+    OpenApiRouter::new().routes(routes!(ingest_beacon))
 }
 
 /// The first line of a beacon. The rest is the body of `POST /v1/sdk/ingest`.

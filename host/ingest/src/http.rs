@@ -27,8 +27,7 @@ use crate::submission::Rejection;
 
 /// Events, from SDKs.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(ingest_events))
+    OpenApiRouter::new().routes(routes!(ingest_events))
 }
 
 /// What became of a request's events.

@@ -110,6 +110,52 @@ pub struct Rejection {
     pub said: Option<Box<Said>>,
 }
 
+/// The codes of events that are rejected while others of their request may be accepted, and what each means.
+pub const EVENT_CODES: [(&str, &str); 12] = [
+    ("invalid_event_id", "The event's id is no UUID."),
+    (
+        "duplicate_event_id_in_batch",
+        "An event before it in the request has its id.",
+    ),
+    (
+        "invalid_name",
+        "The event's name is missing, too long or reserved.",
+    ),
+    (
+        "invalid_timestamp",
+        "The event's timestamp is missing or no instant.",
+    ),
+    (
+        "timestamp_out_of_window",
+        "The event is older or newer than `settings.ingest` allows.",
+    ),
+    (
+        "external_id_mismatch",
+        "The event names another user than the request.",
+    ),
+    (
+        "invalid_properties",
+        "The event's properties are no object, or have something that can't be stored.",
+    ),
+    ("event_too_large", "The event is over 64 KiB."),
+    (
+        "schema_violation",
+        "The event breaks its definition; it is kept as a dead letter.",
+    ),
+    (
+        "consent_missing",
+        "The user has not given the consent that storing the event takes.",
+    ),
+    (
+        "plugin_unavailable",
+        "The plugin that checks events could not tell; the same event may be accepted later.",
+    ),
+    (
+        "suppressed_subject",
+        "The user was deleted; nothing of before is taken.",
+    ),
+];
+
 /// Reasons that have to do with what an event says, or with a plugin that could not tell.
 const ABOUT_CONTENT: [&str; 6] = [
     "event_too_large",

@@ -358,32 +358,25 @@ pub async fn update_consent(
         return Ok(Data { data: view });
     }
     let (analytics, messaging) = (request.analytics, request.messaging);
-    let updated = store::update_consent(
-        &mut tx,
-        subject.app.id,
-        before.subject_id,
-        analytics,
-        messaging,
-        now,
-    )
-    .await?;
-    if !updated {
-        return Err(nudge_db::Error::lost_race().into());
+    let mut updated_at = before.consent_at.unwrap_or(now);
+    if analytics.is_some() || messaging.is_some() {
+        let (app_id, subject_id) = (subject.app.id, before.subject_id);
+        if !store::update_consent(&mut tx, app_id, subject_id, analytics, messaging, now).await? {
+            return Err(nudge_db::Error::lost_race().into());
+        }
+        tx.commit().await?;
+        services.polls.wake(subject_id);
+        updated_at = now;
     }
-    tx.commit().await?;
-    services.polls.wake(before.subject_id);
-    let before_at = before.consent_at;
     let standing = AliasView {
-        analytics_consent: request.analytics.or(before.analytics_consent),
-        messaging_consent: request.messaging.or(before.messaging_consent),
+        analytics_consent: analytics.or(before.analytics_consent),
+        messaging_consent: messaging.or(before.messaging_consent),
         ..before
     };
-    let says_nothing = analytics.is_none() && messaging.is_none();
-    let said_before = before_at.filter(|_| says_nothing);
     let view = ConsentView {
         analytics: standing.may_analyze(&subject.app),
         messaging: standing.may_message(&subject.app),
-        updated_at: clock::to_text(said_before.unwrap_or(now)),
+        updated_at: clock::to_text(updated_at),
     };
     Ok(Data { data: view })
 }

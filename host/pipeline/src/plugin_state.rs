@@ -24,8 +24,7 @@ use crate::services::Shared;
 
 /// The state that plugins keep of a person.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(get_plugin_state, erase_plugin_state))
+    OpenApiRouter::new().routes(routes!(get_plugin_state, erase_plugin_state))
 }
 
 /// What people's keyed hashes in the audit log are for.

@@ -23,6 +23,8 @@ pub struct Entry {
     pub rollout: Rollout,
     /// When and why a version was rolled back last.
     pub last_rollback: Option<Rollback>,
+    /// The roll-back that brought the active version, where a candidate was rolled back after it.
+    pub earlier_rollback: Option<Rollback>,
     /// Grows with each change of the roll-out.
     pub revision: i64,
     /// When its first version was uploaded.
@@ -36,9 +38,27 @@ impl Entry {
     pub fn rolled_back_from(&self) -> Option<&str> {
         let active = self.rollout.active.as_ref();
         let active = active.map(|release| &*release.version);
-        let last = self.last_rollback.as_ref()?;
-        let is_since = last.role == "active" && last.active_version.as_deref() == active;
-        is_since.then_some(&*last.version)
+        let both = [&self.last_rollback, &self.earlier_rollback];
+        let brought_it = |rollback: &&Rollback| {
+            rollback.role == "active" && rollback.active_version.as_deref() == active
+        };
+        let mut since = both.into_iter().flatten().filter(brought_it);
+        since.next().map(|rollback| &*rollback.version)
+    }
+
+    /// The same with another roll-out, to which a roll-back has led.
+    #[must_use]
+    pub fn rolled_back(self, rollout: Rollout, rollback: Rollback, now: Timestamp) -> Self {
+        let is_of_active = |rollback: &Rollback| rollback.role == "active";
+        let earlier = self.last_rollback.filter(is_of_active);
+        let earlier = earlier.or(self.earlier_rollback);
+        Self {
+            rollout,
+            earlier_rollback: earlier.filter(|_| !is_of_active(&rollback)),
+            last_rollback: Some(rollback),
+            updated_at: now,
+            ..self
+        }
     }
 }
 
@@ -165,6 +185,7 @@ mod tests {
                 rollout
             },
             last_rollback: None,
+            earlier_rollback: None,
             revision: 1,
             created_at: now,
             updated_at: now,
@@ -222,6 +243,26 @@ mod tests {
             decides(&cleared, PluginRef::Slot),
             Some((SERVER, "all".to_owned()))
         );
+    }
+
+    #[test]
+    fn the_roll_back_of_a_candidate_leaves_known_what_brought_the_active_version() {
+        let now = Timestamp(0);
+        let rollback = |version: &str, role: &str| {
+            Rollback::requested(now, version, role, Some("1.0.0".to_owned()))
+        };
+        let before = entry(APP, "cart", true);
+        let rollout = before.rollout.clone();
+        let mut after = before.rolled_back(rollout.clone(), rollback("2.0.0", "active"), now);
+        for candidate in ["3.0.0", "4.0.0"] {
+            after = after.rolled_back(rollout.clone(), rollback(candidate, "candidate"), now);
+            let last = after.last_rollback.as_ref();
+            assert_eq!(last.map(|last| &*last.version), Some(candidate));
+            assert_eq!(after.rolled_back_from(), Some("2.0.0"));
+        }
+        after = after.rolled_back(rollout, rollback("5.0.0", "active"), now);
+        assert_eq!(after.rolled_back_from(), Some("5.0.0"));
+        assert_eq!(after.earlier_rollback, None);
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub struct Accepted {
     pub reading: Arc<Reading>,
     /// What the candidate reads under it; none: there is no candidate, or it does not accept it.
     pub trial: Option<Arc<Reading>>,
+    /// Whether the candidate could not be asked, so that it is to be asked again.
+    pub trial_is_unknown: bool,
 }
 
 /// Why a configuration is not accepted.
@@ -79,13 +81,14 @@ impl Refused {
     #[must_use]
     pub fn told_at(self, place: &str) -> Self {
         match self {
-            Self::Check(CheckFailed::Failed(failed))
-                if !failed.is_the_hosts() && !failed.was_starved() =>
-            {
-                let detail = check_failed(&failed);
-                Self::Invalid(vec![FieldError::new(place, CHECK_FAILED, detail)])
-            }
-            other => other,
+            Self::Check(cause) => match cause.of_plugin() {
+                Some(failed) => {
+                    let detail = check_failed(failed);
+                    Self::Invalid(vec![FieldError::new(place, CHECK_FAILED, detail)])
+                }
+                None => Self::Check(cause),
+            },
+            Self::Invalid(_) => self,
         }
     }
 
@@ -97,12 +100,7 @@ impl Refused {
                 let told = errors.map(|error| format!("{}: {}", error.pointer, error.detail));
                 Some(told.collect::<Vec<_>>().join("; "))
             }
-            Self::Check(CheckFailed::Failed(failed))
-                if !failed.is_the_hosts() && !failed.was_starved() =>
-            {
-                Some(failed.to_string())
-            }
-            Self::Check(_) => None,
+            Self::Check(cause) => cause.of_plugin().map(ToString::to_string),
         }
     }
 }
@@ -184,8 +182,10 @@ impl Configuration<'_> {
                 "the active version refuses a configuration; each of its events fails"
             );
         }
+        let trial = self.trial(plugins, decider).await;
         Some(Accepted {
-            trial: self.trial(plugins, decider).await,
+            trial_is_unknown: trial.is_err(),
+            trial: trial.ok().flatten(),
             decider: Arc::new(decider.refusing(&what)),
             config: self.text.as_str().into(),
             reading,
@@ -215,6 +215,7 @@ impl Configuration<'_> {
         if let Some(before) = before
             && *before.config == *self.text
             && before.decider.decides_like(decider)
+            && !before.trial_is_unknown
         {
             return Ok(Accepted {
                 decider: Arc::clone(decider),
@@ -226,20 +227,34 @@ impl Configuration<'_> {
             Ok(reads) => Arc::new(reads.into()),
             Err(problems) => return Err(Refused::Invalid(self.problems(problems))),
         };
+        let trial = self.trial(plugins, decider).await;
         Ok(Accepted {
             decider: Arc::clone(decider),
             config: self.text.as_str().into(),
             reading,
-            trial: self.trial(plugins, decider).await,
+            trial_is_unknown: trial.is_err(),
+            trial: trial.ok().flatten(),
         })
     }
 
-    /// What the candidate reads. What it fails on, the active version decides.
-    async fn trial(&self, plugins: &Plugins, decider: &Active) -> Option<Arc<Reading>> {
-        let trial = decider.candidate.as_ref()?;
+    /// What the candidate reads. What it fails on or refuses, the active version decides, and so it does while that is not known.
+    async fn trial(
+        &self,
+        plugins: &Plugins,
+        decider: &Active,
+    ) -> Result<Option<Arc<Reading>>, CheckFailed> {
+        let Some(trial) = &decider.candidate else {
+            return Ok(None);
+        };
         let checked = plugins.check_config(&trial.plugin, self.text.clone());
-        let reads = checked.await.ok()?.ok()?;
-        Some(Arc::new(reads.into()))
+        match checked.await {
+            Ok(reads) => Ok(reads.ok().map(|reads| Arc::new(reads.into()))),
+            Err(cause) if cause.of_plugin().is_some() => Ok(None),
+            Err(cause) => {
+                tracing::warn!(error = %cause, "a candidate can't be asked about a configuration; it is asked again");
+                Err(cause)
+            }
+        }
     }
 
     /// Asks the plugin whether the configuration can be saved. One of which a roll-back left nothing active takes none.

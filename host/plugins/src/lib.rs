@@ -166,7 +166,10 @@ impl Plugins {
         let plugin = plugin.clone();
         let checked = self.loaders.run(move |_| {
             let started = std::time::Instant::now();
-            let outcome = plugin.check_config(&config);
+            let mut outcome = plugin.check_config(&config);
+            if outcome.as_ref().is_err_and(Failed::was_starved) {
+                outcome = plugin.check_config(&config);
+            }
             let description = plugin.description();
             let code = outcome.as_ref().err().map(|failed| failed.failure.code());
             let (name, version) = (&description.name, &description.version);
@@ -186,6 +189,18 @@ pub enum CheckFailed {
     /// The thread that ran it is gone.
     #[error(transparent)]
     Lost(#[from] Lost),
+}
+
+impl CheckFailed {
+    /// The failure, where it is the plugin's own: asked once more it would fail again. None: nothing is known of the plugin.
+    pub fn of_plugin(&self) -> Option<&Failed> {
+        match self {
+            Self::Failed(failed) => {
+                Some(failed).filter(|failed| !failed.is_the_hosts() && !failed.was_starved())
+            }
+            Self::Lost(_) => None,
+        }
+    }
 }
 
 /// The plugins that are a part of the server, and those of its configuration in their place.
@@ -322,4 +337,31 @@ fn count(name: &str, version: &str, outcome: &'static str, elapsed: Duration) {
         &[plugin, version, ("outcome", outcome.to_owned())]
     )
     .increment(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use nudge_wasm::{Call, Failure};
+
+    use super::*;
+
+    #[test]
+    fn a_plugin_is_to_blame_for_what_it_had_the_time_for() {
+        let failed = |failure, hardly_ran| {
+            let call = Call {
+                hardly_ran,
+                ..Call::default()
+            };
+            CheckFailed::Failed(Failed {
+                failure,
+                call: Box::new(call),
+            })
+        };
+        let is_own = |failed: &CheckFailed| failed.of_plugin().is_some();
+        assert!(is_own(&failed(Failure::Deadline, false)));
+        assert!(is_own(&failed(Failure::Trap(String::new()), true)));
+        assert!(!is_own(&failed(Failure::Deadline, true)));
+        assert!(!is_own(&failed(Failure::Unavailable, false)));
+        assert!(!is_own(&CheckFailed::Lost(Lost)));
+    }
 }

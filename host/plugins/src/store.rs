@@ -7,9 +7,11 @@ use std::collections::{BTreeSet, HashSet};
 
 use nudge_db::{Error, Result, Timestamp, Tx};
 use nudge_wasm::Kind;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::catalogue::{Catalogue, Entry, SERVER, Slot};
+use super::rollback::Rollback;
 use super::rollout::{Candidate, Release, Rollout, Strategy};
 
 pub use versions::{
@@ -59,6 +61,15 @@ fn kind(text: &str) -> Result<Kind> {
         .map_err(|cause| Error::corrupt("plugins", "kind", cause))
 }
 
+/// Roll-backs as a plugin's row has them.
+#[derive(Serialize, Deserialize)]
+struct Rollbacks {
+    #[serde(flatten)]
+    last: Rollback,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    earlier: Option<Rollback>,
+}
+
 impl Row {
     fn read(self) -> Result<Entry> {
         // A version without a row has no component either, which is found out where it would be loaded.
@@ -79,10 +90,14 @@ impl Row {
             }),
             _ => None,
         };
-        let last_rollback = self.last_rollback.as_deref().map(serde_json::from_str);
-        let last_rollback = last_rollback
+        let rollbacks = self.last_rollback.as_deref().map(serde_json::from_str);
+        let rollbacks: Option<Rollbacks> = rollbacks
             .transpose()
             .map_err(|cause| Error::corrupt("plugins", "last_rollback", cause))?;
+        let (last_rollback, earlier_rollback) = match rollbacks {
+            Some(Rollbacks { last, earlier }) => (Some(last), earlier),
+            None => (None, None),
+        };
         Ok(Entry {
             app_id: self.app_id,
             kind: kind(&self.kind)?,
@@ -94,6 +109,7 @@ impl Row {
                 candidate,
             },
             last_rollback,
+            earlier_rollback,
             revision: self.revision,
             created_at: self.created_at,
             updated_at: self.updated_at,
@@ -216,8 +232,11 @@ pub async fn update(tx: &mut Tx, entry: &Entry) -> Result<bool> {
         previous,
         candidate,
     } = entry.rollout.clone();
-    let last_rollback = entry.last_rollback.as_ref();
-    let last_rollback = last_rollback.and_then(|last| serde_json::to_string(last).ok());
+    let rollbacks = entry.last_rollback.clone().map(|last| Rollbacks {
+        last,
+        earlier: entry.earlier_rollback.clone(),
+    });
+    let last_rollback = rollbacks.and_then(|rollbacks| serde_json::to_string(&rollbacks).ok());
     let version = |release: Option<Release>| release.map(|release| release.version);
     let strategy = candidate.as_ref().map(|candidate| candidate.strategy);
     let since = candidate.as_ref().map(|candidate| candidate.since);

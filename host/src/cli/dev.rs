@@ -23,6 +23,8 @@ use crate::services::Services;
 
 /// How long the printed tokens are good for.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(720);
+/// What is logged unless somebody says otherwise.
+pub(super) const LOG_FILTER: &str = "warn,nudge_http::request=info";
 /// Who the command's tokens and links speak for.
 const SUBJECT: &str = "nudge dev";
 
@@ -92,7 +94,7 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
         ));
         "127.0.0.1:0".clone_into(&mut config.server.listen);
     }
-    config.telemetry.log_filter = quiet(&config.telemetry.log_filter);
+    config.telemetry.log_filter = log_filter(config.telemetry.log_filter);
     let stop = super::stop_signal()?;
     let data_dir = config.server.data_dir.clone();
     let before = DemoApp::read(&data_dir)?;
@@ -128,15 +130,13 @@ fn is_taken(address: &str) -> bool {
     listening.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
 }
 
-/// A newcomer reads the introduction, not a line a request; who sets a filter gets what it says.
-fn quiet(filter: &str) -> String {
-    let default = Config::defaults()
-        .map(|config| config.telemetry.log_filter)
-        .unwrap_or_default();
-    if filter == default {
-        "warn".to_owned()
+/// A newcomer reads the introduction, and then what requests come to; who sets a filter gets what it says.
+fn log_filter(configured: String) -> String {
+    let default = Config::defaults().map(|config| config.telemetry.log_filter);
+    if default.is_ok_and(|default| default == configured) {
+        LOG_FILTER.to_owned()
     } else {
-        filter.to_owned()
+        configured
     }
 }
 

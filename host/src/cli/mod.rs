@@ -227,7 +227,11 @@ fn on_runtime(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Resu
 
 /// Starts a server that compiles plugins with this program.
 async fn start(config: Config, embedded: bool) -> anyhow::Result<Server> {
-    telemetry::Logs::new(&config.telemetry)?.start()?;
+    let mut logs = telemetry::Logs::new(&config.telemetry)?;
+    if config.telemetry.log_filter == dev::LOG_FILTER {
+        logs = logs.with_short_requests();
+    }
+    logs.start()?;
     let start = Start {
         embedded,
         compiler: Some(compiler()?),

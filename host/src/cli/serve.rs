@@ -1,5 +1,7 @@
 //! `nudge serve`, `nudge check`.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context as _, bail};
 use nudge_apps::console::Site;
 use nudge_db::{Db, Finding, Schema};
@@ -10,10 +12,11 @@ use nudge_platform::outbound::Lookups;
 use nudge_platform::secrets::Secrets;
 use nudge_platform::{sealed, telemetry, traces};
 use nudge_push::providers::check_certificates;
+use tempfile::TempDir;
 
 use super::{ServerArguments, migrate};
 use crate::data_dir;
-use crate::server::{open_plugins, open_secrets, public_url};
+use crate::server::{open_plugins, public_url, usable_schema};
 use crate::{listening, opening};
 
 /// Runs a server until it is asked to stop.
@@ -39,13 +42,14 @@ pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyho
     Ok(())
 }
 
-/// Says whether a server could start: the configuration, the key, the database and the plugins.
+/// Says whether a server could start: the configuration, the key, the database and the plugins. What a server would make, its
+/// data directory, its key and its database, is made in a folder that is removed afterwards.
 pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
     arguments.apply(&mut config);
-    data_dir::make(&config)?;
     let lookups = Lookups::system(config.server.lookup_threads);
     check_configuration(&config, &lookups).await?;
-    let secrets = check_database(&config).await?;
+    let place = stand_in(&mut config)?;
+    let secrets = check_database(&config, &place.keys).await?;
     let clock = Clock::default();
     let access_tokens = AccessTokens::new(&config.auth, &lookups)?;
     access_tokens.reach(clock.now()).await?;
@@ -71,16 +75,89 @@ pub(super) async fn check_configuration(config: &Config, lookups: &Lookups) -> a
     Ok(())
 }
 
+/// Where a command that only looks finds what is not there yet.
+struct StandIn {
+    /// Where the keys are, or are made.
+    keys: PathBuf,
+    /// Removed with this value.
+    _folder: Option<TempDir>,
+}
+
+/// Puts a folder beside what is missing into its place.
+fn stand_in(config: &mut Config) -> anyhow::Result<StandIn> {
+    let data_dir = config.server.data_dir.clone();
+    let is_there = data_dir.exists();
+    if is_there {
+        data_dir::make(config)?;
+    }
+    let has_keys = Secrets::are_there(&config.secrets, &data_dir)?;
+    let database = missing_database(config)?;
+    if has_keys && database.is_none() && is_there {
+        return Ok(StandIn {
+            keys: data_dir,
+            _folder: None,
+        });
+    }
+    let beside = nearest_folder(database.as_deref().unwrap_or(&data_dir));
+    let folder = tempfile::Builder::new()
+        .prefix(".nudge-check-")
+        .tempdir_in(beside)
+        .with_context(|| {
+            let beside = beside.display();
+            format!("can't write to {beside}: choose another folder with --data-dir")
+        })?;
+    if let Some(database) = database {
+        super::say(format_args!(
+            "note: the server makes the database {} when it starts",
+            database.display()
+        ));
+        let stand_in = folder.path().join("nudge.db");
+        config.database.url = format!("sqlite:{}", stand_in.display());
+    }
+    if !is_there {
+        folder.path().clone_into(&mut config.server.data_dir);
+        data_dir::make(config)?;
+    }
+    if !has_keys && config.plugins.cache_dir.as_os_str().is_empty() {
+        // What is compiled is signed with the key.
+        folder.path().clone_into(&mut config.plugins.cache_dir);
+    }
+    let keys = if has_keys { &*data_dir } else { folder.path() };
+    Ok(StandIn {
+        keys: keys.to_owned(),
+        _folder: Some(folder),
+    })
+}
+
+/// The embedded database, where there is none and a server would make it. One in a folder that is missing can't be opened.
+fn missing_database(config: &Config) -> anyhow::Result<Option<PathBuf>> {
+    let url = config.database_url();
+    if opening::is_there(&url)? {
+        return Ok(None);
+    }
+    let path = nudge_db::sqlite_path(&url).filter(|path| {
+        let folder = path.parent().unwrap_or(path);
+        config.database.url.is_empty() || folder.as_os_str().is_empty() || folder.is_dir()
+    });
+    Ok(path.map(Path::to_path_buf))
+}
+
+/// The folder that something is in, or would be in once those between are made.
+fn nearest_folder(path: &Path) -> &Path {
+    let mut folders = path.ancestors().filter(|folder| folder.is_dir());
+    folders.next().unwrap_or(Path::new("."))
+}
+
 /// Whether the database takes writes, lets a server work as configured, and was made with the keys that are there.
-async fn check_database(config: &Config) -> anyhow::Result<Secrets> {
+async fn check_database(config: &Config, keys: &Path) -> anyhow::Result<Secrets> {
     // Two connections show whether a pooler changes what is behind them.
     let db = open_with(config, 2).await?;
-    let checked = examine(config, &db).await;
+    let checked = examine(config, &db, keys).await;
     db.close().await;
     checked
 }
 
-async fn examine(config: &Config, db: &Db) -> anyhow::Result<Secrets> {
+async fn examine(config: &Config, db: &Db, keys: &Path) -> anyhow::Result<Secrets> {
     let findings = db
         .examine(config.database.connections)
         .await
@@ -93,7 +170,8 @@ async fn examine(config: &Config, db: &Db) -> anyhow::Result<Secrets> {
         let all: Vec<String> = fatal.iter().map(Finding::to_string).collect();
         bail!("{}", all.join("; "));
     }
-    let (schema, secrets) = open_secrets(config, db).await?;
+    let schema = usable_schema(config, db).await?;
+    let secrets = Secrets::load(&config.secrets, keys)?;
     match schema {
         Schema::Current => {
             sealed::check(db, &secrets).await?;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nudge_apps::App;
+use nudge_db::{Timestamp, Tx};
 use nudge_http::Code;
 use nudge_ingest::commit::CommitOutcome;
 use nudge_ingest::kept;
@@ -71,6 +72,18 @@ struct Counts {
     skipped: i64,
 }
 
+impl Progress {
+    /// Goes back to where a page began. Those of it that were replayed are gone, so that no later look counts them; all others
+    /// are looked at again. Answers whether there were any.
+    fn begin_again(&mut self, begun: Self) -> bool {
+        let replayed = self.counts.replayed;
+        let any = replayed > begun.counts.replayed;
+        *self = begun;
+        self.counts.replayed = replayed;
+        any
+    }
+}
+
 /// What a step does about letters of the validation stage.
 #[derive(Default)]
 struct Plan {
@@ -113,10 +126,9 @@ pub async fn run_replay(services: &Shared, job: &mut RunningJob) -> Result<Value
         }
         let page = store::page(&mut tx, job.app_id, &input.filter, progress.after, PAGE).await?;
         drop(tx);
-        let Some(last) = page.last() else {
+        if page.is_empty() {
             break;
-        };
-        progress.after = Some((last.letter.timestamp, last.letter.id));
+        }
         step(services, job, &input, page, &mut progress).await?;
         tokio::time::sleep(started.elapsed().min(LONGEST_PAUSE)).await;
     }
@@ -128,6 +140,7 @@ pub async fn run_replay(services: &Shared, job: &mut RunningJob) -> Result<Value
     Ok(json!(progress.counts))
 }
 
+/// Replays a page.
 async fn step(
     services: &Services,
     job: &mut RunningJob,
@@ -135,7 +148,34 @@ async fn step(
     page: Vec<FoundLetter>,
     progress: &mut Progress,
 ) -> Result<(), Error> {
-    let app = services.apps.get(job.app_id).await?;
+    let begun = progress.clone();
+    let last = page.last();
+    let last = last.map(|found| (found.letter.timestamp, found.letter.id));
+    match replay_page(services, job.app_id, input, page, &mut progress.counts).await {
+        Ok(plan) => {
+            progress.after = last;
+            commit(services, job, plan, progress).await
+        }
+        Err(error) => {
+            if progress.begin_again(begun) {
+                let mut tx = services.db.write().await?;
+                advance(&mut tx, job, progress, services.clock.now()).await?;
+                tx.commit().await?;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Replays letters, but those of the validation stage, whose events are yet to be stored.
+async fn replay_page(
+    services: &Services,
+    app_id: Uuid,
+    input: &Input,
+    page: Vec<FoundLetter>,
+    counts: &mut Counts,
+) -> Result<Plan, Error> {
+    let app = services.apps.get(app_id).await?;
     let app = app.ok_or_else(|| Error::Failed("the app is gone".to_owned()))?;
     let (validation, rest): (Vec<FoundLetter>, Vec<FoundLetter>) = page
         .into_iter()
@@ -143,7 +183,6 @@ async fn step(
     let (triggers, others): (Vec<FoundLetter>, Vec<FoundLetter>) = rest
         .into_iter()
         .partition(|found| found.letter.stage == Stage::Trigger);
-    let counts = &mut progress.counts;
     for FoundLetter { letter, .. } in others {
         match replay::replay_personalization(services, &app, letter).await {
             Ok(replay::Replayed::Done) => counts.replayed += 1,
@@ -168,7 +207,7 @@ async fn step(
             Tried::Not(failure) => plan.failures.push(failure),
         }
     }
-    commit(services, job, plan, progress).await
+    Ok(plan)
 }
 
 /// Judges letters of the validation stage anew.
@@ -256,6 +295,22 @@ async fn commit(
     }
     let failed = store::update_failed(&mut tx, job.app_id, &plan.failures).await?;
     progress.counts.still_failing += i64::try_from(failed).unwrap_or(i64::MAX);
+    advance(&mut tx, job, progress, now).await?;
+    tx.commit().await?;
+    for (submission, outcome) in plan.submissions.iter().zip(outcomes) {
+        let events = outcome.map_or_else(|_| Vec::new(), |replayed| replayed.events);
+        kept::count(&services.stats, submission, &events, |_| false);
+    }
+    Ok(())
+}
+
+/// Notes how far a replay is.
+async fn advance(
+    tx: &mut Tx,
+    job: &mut RunningJob,
+    progress: &Progress,
+    now: Timestamp,
+) -> Result<(), Error> {
     let Counts {
         replayed,
         still_failing,
@@ -264,13 +319,7 @@ async fn commit(
     let done = replayed + still_failing + skipped;
     // Letters that are gone when their turn comes are not counted.
     let total = progress.total.map(|total| total.max(done));
-    job.advance(&mut tx, progress, done, total, now).await?;
-    tx.commit().await?;
-    for (submission, outcome) in plan.submissions.iter().zip(outcomes) {
-        let events = outcome.map_or_else(|_| Vec::new(), |replayed| replayed.events);
-        kept::count(&services.stats, submission, &events, |_| false);
-    }
-    Ok(())
+    job.advance(tx, progress, done, total, now).await
 }
 
 /// Acknowledges letters.
@@ -296,5 +345,37 @@ pub async fn run_acknowledge(services: &Shared, job: &mut RunningJob) -> Result<
             return Ok(json!({"acknowledged": done}));
         }
         tokio::time::sleep(started.elapsed().min(LONGEST_PAUSE)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_replayed_of_a_page_that_begins_again_is_counted_once() {
+        let counts = |replayed, still_failing, skipped| Counts {
+            replayed,
+            still_failing,
+            skipped,
+        };
+        let begun = Progress {
+            counts: counts(1, 1, 1),
+            ..Progress::default()
+        };
+        let mut progress = Progress {
+            after: Some((Timestamp(1), Uuid::nil())),
+            counts: counts(3, 2, 2),
+            ..Progress::default()
+        };
+        assert!(progress.begin_again(begun));
+        let Counts {
+            replayed,
+            still_failing,
+            skipped,
+        } = progress.counts;
+        assert_eq!((replayed, still_failing, skipped), (3, 1, 1));
+        assert_eq!(progress.after, None);
+        assert!(!progress.begin_again(progress.clone()));
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod http;
 
+use nudge_people::privacy::{deletion, exports};
 use nudge_platform::jobs::Kinds;
 
 use crate::dead_letters::bulk;
@@ -21,4 +22,12 @@ pub fn kinds(services: &Shared) -> Kinds {
         Box::pin(bulk::run_acknowledge(services, job))
     });
     kinds
+}
+
+/// Of these kinds, those of which a job is of interest for some time after its end. What was done about a person's privacy is
+/// kept as the record of it.
+pub fn passing(kinds: &Kinds) -> Vec<&'static str> {
+    let mut names = kinds.names();
+    names.retain(|name| ![deletion::KIND, exports::KIND].contains(name));
+    names
 }

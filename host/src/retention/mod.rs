@@ -14,6 +14,7 @@ use nudge_campaigns::settings::Settings;
 use nudge_db::{Timestamp, Tx};
 use nudge_people::privacy;
 use nudge_platform::due::FirstError;
+use nudge_platform::jobs;
 use nudge_platform::rounds::Round;
 use nudge_push::webhooks;
 use nudge_records::webhooks::messages;
@@ -36,6 +37,8 @@ const ASK_AGAIN: Duration = Duration::from_mins(5);
 const MUTATION_DAYS: i64 = 30;
 /// Days that is known why firings had no effect.
 const SUPPRESSED_DAYS: i64 = 30;
+/// Days that is known what came of a job.
+const JOB_DAYS: u32 = 30;
 /// The pause between two looks for what is kept for an hour.
 const OFTEN: Duration = Duration::from_mins(5);
 /// The pause after a round that failed.
@@ -44,8 +47,8 @@ const SHORT_PAUSE: Duration = Duration::from_mins(1);
 const DELIVERY_DAYS: i64 = 90;
 const DAY: Duration = Duration::from_hours(24);
 
-/// Runs until the server stops.
-pub async fn run(services: Shared, halt: CancellationToken) {
+/// Runs until the server stops. `kinds`: those of jobs that go some time after their end.
+pub async fn run(services: Shared, kinds: Vec<&'static str>, halt: CancellationToken) {
     let look_again = Duration::from_millis(services.config.pipeline.poll_ms.max(1));
     let mut next_at = Timestamp::default();
     let mut often_at = Timestamp::default();
@@ -65,7 +68,7 @@ pub async fn run(services: Shared, halt: CancellationToken) {
         }
         next_at = next_at.min(now.plus(PAUSE));
         if now >= next_at {
-            next_at = match turn(&services, now, &mut places, &halt).await {
+            next_at = match turn(&services, (now, &kinds), &mut places, &halt).await {
                 Ok(next_at) => next_at,
                 Err(error) => {
                     tracing::warn!(error = ?error, "what is past its retention could not be removed yet");
@@ -126,7 +129,7 @@ async fn remove_sessions(
 /// Goes through all apps if it is this process's turn; answers when to ask again.
 async fn turn(
     services: &Shared,
-    now: Timestamp,
+    (now, kinds): (Timestamp, &[&'static str]),
     places: &mut Places,
     halt: &CancellationToken,
 ) -> nudge_db::Result<Timestamp> {
@@ -136,7 +139,7 @@ async fn turn(
         return Ok(now.plus(ASK_AGAIN));
     }
     tx.commit().await?;
-    round(services, now, places, halt).await?;
+    round(services, (now, kinds), places, halt).await?;
     let next_at = now.plus(PAUSE);
     // Cut short, it is still due: another process takes it once this one has signed out.
     if !halt.is_cancelled() {
@@ -150,7 +153,7 @@ async fn turn(
 /// Goes through all apps.
 async fn round(
     services: &Shared,
-    now: Timestamp,
+    (now, kinds): (Timestamp, &[&'static str]),
     places: &mut Places,
     halt: &CancellationToken,
 ) -> nudge_db::Result<()> {
@@ -161,11 +164,34 @@ async fn round(
     drop(tx);
     let mut failed = FirstError::default();
     for (app_id, _, settings) in settings {
+        failed.note(remove_jobs(services, app_id, kinds, now, halt).await)?;
         if let Some(settings) = settings {
             failed.note(of_app(services, (app_id, &settings), now, places, halt).await)?;
         }
     }
     failed.end()
+}
+
+/// Removes jobs of an app that ended long ago.
+async fn remove_jobs(
+    services: &Shared,
+    app_id: Uuid,
+    kinds: &[&'static str],
+    now: Timestamp,
+    halt: &CancellationToken,
+) -> nudge_db::Result<()> {
+    let before = now.minus(DAY * JOB_DAYS);
+    let mut tx = services.db.read().await?;
+    let are_there = jobs::store::is_any_ended(&mut tx, app_id, kinds.to_vec(), before).await?;
+    drop(tx);
+    if are_there {
+        let kinds = kinds.to_vec();
+        drain(services, halt, move |tx| {
+            jobs::store::delete_ended(tx, app_id, kinds.clone(), before).boxed()
+        })
+        .await?;
+    }
+    Ok(())
 }
 
 /// Goes through an app.

@@ -76,10 +76,16 @@ const DETAIL_CHARACTERS: usize = 1_000;
 
 impl Failed {
     /// What happened, for people: the failure, and the errors that the plugin logged, such as the message and place of a
-    /// panic. Has at most 1,000 characters and no NUL.
+    /// panic. A line that the plugin refused with is not said again. Has at most 1,000 characters and no NUL.
     pub fn detail(&self) -> String {
+        let refused = match &self.failure {
+            Failure::Refused { message, .. } => message.as_str(),
+            _ => "",
+        };
         let logged = self.call.logs.iter();
-        let errors = logged.filter(|line| line.level == Level::Error);
+        let errors = logged
+            .filter(|line| line.level == Level::Error)
+            .filter(|line| !refused.lines().any(|told| told == line.message));
         let mut detail = self.failure.to_string();
         for line in errors {
             detail.push_str("; ");
@@ -164,4 +170,38 @@ pub(crate) fn failure_of(error: &wasmtime::Error, memory_denied: bool) -> Failur
         return Failure::OutputTooLarge;
     }
     Failure::Trap(reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::LogLine;
+
+    #[test]
+    fn what_a_plugin_refused_with_and_logged_is_told_once() {
+        let line = |level, message: &str| LogLine {
+            level,
+            message: message.to_owned(),
+        };
+        let call = Call {
+            logs: vec![
+                line(Level::Info, "begun"),
+                line(Level::Error, "Error: no total"),
+                line(Level::Error, "onEvent@src/plugin.js:26"),
+            ],
+            ..Call::default()
+        };
+        let failure = Failure::Refused {
+            code: "exception".to_owned(),
+            message: "Error: no total".to_owned(),
+        };
+        let failed = Failed {
+            failure,
+            call: Box::new(call),
+        };
+        assert_eq!(
+            failed.detail(),
+            "the plugin refused (exception): Error: no total; onEvent@src/plugin.js:26"
+        );
+    }
 }

@@ -24,7 +24,7 @@ use crate::services::{Services, Shared};
 use crate::{App, Holder};
 
 /// The header of a second way to send a write key.
-const WRITE_KEY: &str = "x-write-key";
+pub const WRITE_KEY: &str = "x-write-key";
 
 /// Why a key is refused that nothing has, or that is good no longer.
 const BAD_KEY: &str = "the key in `Authorization` or `x-write-key` is unknown, revoked or expired; nothing is said of other credentials";

@@ -128,10 +128,12 @@ pub(super) async fn refusals(
                 });
                 errors.extend(found);
             }
-            Err(nudge_plugin_runtime::CheckFailed::Failed(failed)) if !failed.is_the_hosts() => {
-                errors.push(FieldError::new(place, CHECK_FAILED, check_failed(&failed)));
-            }
-            Err(error) => return Err(error.into()),
+            Err(cause) => match cause.of_plugin() {
+                Some(failed) => {
+                    errors.push(FieldError::new(place, CHECK_FAILED, check_failed(failed)));
+                }
+                None => return Err(cause.into()),
+            },
         }
     }
     errors.truncate(MOST_ERRORS);

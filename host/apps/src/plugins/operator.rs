@@ -24,7 +24,10 @@ pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(list_server_plugins, upload_server_plugin))
         .routes(routes!(get_server_plugin, delete_server_plugin))
-        .routes(routes!(get_server_plugin_version, delete_server_plugin_version))
+        .routes(routes!(
+            get_server_plugin_version,
+            delete_server_plugin_version
+        ))
         .routes(routes!(activate_server_plugin))
         .routes(routes!(promote_server_plugin))
         .routes(routes!(roll_back_server_plugin))

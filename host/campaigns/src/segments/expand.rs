@@ -97,6 +97,7 @@ impl Audiences {
         let mut expansion = Expansion {
             audiences: self,
             within: of.into_iter().collect(),
+            outermost: None,
             leaves: 0,
             errors: Vec::new(),
         };
@@ -113,6 +114,8 @@ struct Expansion<'a> {
     audiences: &'a Audiences,
     /// The segments that the place stands in.
     within: Vec<Uuid>,
+    /// Where the body names the segment that the place stands in: what is within it is no part of the body.
+    outermost: Option<String>,
     leaves: usize,
     errors: Vec<FieldError>,
 }
@@ -173,6 +176,7 @@ impl Expansion<'_> {
     }
 
     fn wrong(&mut self, place: &str, code: &str, detail: impl Into<String>) {
+        let place = self.outermost.as_deref().unwrap_or(place);
         self.errors.push(FieldError::new(place, code, detail));
     }
 
@@ -210,9 +214,15 @@ impl Expansion<'_> {
             return Value::Null;
         }
         let before = self.leaves;
+        let is_outermost = self.outermost.is_none();
+        self.outermost
+            .get_or_insert_with(|| format!("{place}/segmentId"));
         self.within.push(id);
         let conditions = self.parts(&audience, place);
         self.within.pop();
+        if is_outermost {
+            self.outermost = None;
+        }
         if self.leaves == before {
             // One without conditions counts too, so that what stands here is bounded.
             self.count(place);
@@ -331,7 +341,7 @@ mod tests {
         ]);
         assert_eq!(
             codes(cyclic.expand(Some(own), &json!({"include": leaf(2)}))),
-            [("/audience/include/include/segmentId".into(), CYCLE.into())]
+            [("/audience/include/segmentId".into(), CYCLE.into())]
         );
         assert_eq!(
             codes(cyclic.expand(None, &json!({"include": {"all": [platform(), leaf(7)]}}))),
@@ -353,15 +363,27 @@ mod tests {
         let chain = audiences(&chain);
         assert!(chain.expand(None, &json!({"include": leaf(3)})).is_ok());
         assert_eq!(
-            codes(chain.expand(None, &json!({"include": leaf(2)})))[0].1,
-            "too_deep"
+            codes(chain.expand(None, &json!({"include": {"any": [platform(), leaf(2)]}}))),
+            [(
+                "/audience/include/any/1/segmentId".into(),
+                "too_deep".into()
+            )]
         );
         let many: Vec<Value> = (0..25).map(|_| platform()).collect();
         let many = audiences(&[(1, json!({"include": {"all": many}}))]);
         let twice = json!({"include": {"all": [leaf(1), leaf(1)]}});
         assert!(many.expand(None, &twice).is_ok());
         let more = json!({"include": {"all": [leaf(1), leaf(1), platform()]}});
-        assert_eq!(codes(many.expand(None, &more))[0].1, "too_many");
+        assert_eq!(
+            codes(many.expand(None, &more)),
+            [("/audience/include/all/2".into(), "too_many".into())]
+        );
+        let more = json!({"include": {"all": [platform(), leaf(1), leaf(1)]}});
+        let pointer = "/audience/include/all/2/segmentId";
+        assert_eq!(
+            codes(many.expand(None, &more)),
+            [(pointer.into(), "too_many".into())]
+        );
         // Segments without conditions can't multiply.
         let empty = audiences(&[
             (1, json!({"include": {"all": vec![leaf(2); 50]}})),

@@ -250,8 +250,19 @@ impl<'a> LoginClient<'a> {
             }
             return Ok(answer);
         }
-        let failure = failure(status, &body);
-        if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
+        let code = error_code(&body);
+        let failure = match code {
+            Some(code) => anyhow!("the token endpoint answers {status}, {code}"),
+            None => anyhow!("the token endpoint answers {status}"),
+        };
+        // Providers refuse by 400 or 401, some by a code of RFC 6749 under another status. Whatever else comes may be of a
+        // proxy in front of one, and says nothing of the grant.
+        let is_refusal = match status {
+            StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED => true,
+            StatusCode::TOO_MANY_REQUESTS => false,
+            status => status.is_client_error() && code.is_some(),
+        };
+        if is_refusal {
             return Err(LoginRefusal::Refused(failure));
         }
         Err(LoginRefusal::Unavailable(failure))
@@ -327,10 +338,10 @@ fn refused(reason: &'static str) -> LoginRefusal {
     LoginRefusal::Refused(anyhow!(reason))
 }
 
-/// What the token endpoint said: its code, if it is one of RFC 6749, which has no value of anybody's in it.
-fn failure(status: StatusCode, body: &[u8]) -> anyhow::Error {
+/// The code of RFC 6749 in an answer of the token endpoint. Others may have values of somebody's in them.
+fn error_code(body: &[u8]) -> Option<&'static str> {
     let said: Value = serde_json::from_slice(body).unwrap_or_default();
-    let code = said.get("error").and_then(Value::as_str).unwrap_or("");
+    let code = said.get("error").and_then(Value::as_str)?;
     let known = [
         "invalid_request",
         "invalid_client",
@@ -340,10 +351,7 @@ fn failure(status: StatusCode, body: &[u8]) -> anyhow::Error {
         "invalid_scope",
         "invalid_target",
     ];
-    match known.iter().find(|known| **known == code) {
-        Some(code) => anyhow!("the token endpoint answers {status}, {code}"),
-        None => anyhow!("the token endpoint answers {status}"),
-    }
+    known.into_iter().find(|known| *known == code)
 }
 
 #[cfg(test)]

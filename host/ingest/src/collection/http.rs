@@ -1,16 +1,17 @@
 //! The routes that SDKs of others send to (contract 24).
 
 use axum::extract::{FromRequest, FromRequestParts as _, Request, State};
-use nudge_apps::auth::{AppKey, collection_key};
+use axum::http::HeaderValue;
+use nudge_apps::auth::{AppKey, WRITE_KEY, collection_key};
 use nudge_apps::key::{self, Kind};
 use nudge_http::body::{self, Few, PlainJsonText};
 use nudge_http::request_context::Notes;
-use nudge_http::{ApiError, Code, Mark, ResourceName};
+use nudge_http::{ApiError, Code, Mark, Params, ResourceName};
 use nudge_platform::json::Text;
 use nudge_records::events::{MOST_EVENTS, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -24,6 +25,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(collect_messages))
         .routes(routes!(collect_batch))
+        .routes(routes!(collect_beacon))
 }
 
 /// What the tracking protocol's clients send: a message, or a batch of messages. Further members are let be.
@@ -193,6 +195,38 @@ impl FromRequest<Shared> for Call {
     }
 }
 
+/// The key of a beacon.
+#[derive(Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+struct BeaconQuery {
+    /// A public write key.
+    write_key: Option<String>,
+}
+
+/// A beacon with its key and its body.
+pub struct BeaconCall(Call);
+
+impl FromRequest<Shared> for BeaconCall {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, services: &Shared) -> Result<Self, ApiError> {
+        let (mut parts, body) = request.into_parts();
+        let Params(query) = Params::<BeaconQuery>::from_request_parts(&mut parts, services).await?;
+        if let Some(key) = query.write_key {
+            let key =
+                HeaderValue::try_from(key).map_err(|_| ApiError::new(Code::InvalidCredentials))?;
+            let other = parts.headers.insert(WRITE_KEY, key.clone());
+            if other.is_some_and(|other| other != key) {
+                return Err(ApiError::new(Code::CredentialConflict));
+            }
+        }
+        let call = Call::from_request(Request::from_parts(parts, body), services).await?;
+        call.key.require_kind(services, Kind::Write)?;
+        Ok(Self(call))
+    }
+}
+
 /// Takes messages of the tracking protocol that Segment's and `RudderStack`'s clients speak: their host is this server's URL
 /// with `/v1/compat`. `kind` is track, identify, page, screen, alias, group or batch, or the first letter of one. With a public
 /// write key, only what is anonymous is taken, unless the app has `settings.ingest.allowUnverifiedServerEvents`.
@@ -213,6 +247,17 @@ pub async fn collect_messages(
 pub async fn collect_batch(
     State(services): State<Shared>,
     call: Call,
+) -> Result<axum::Json<CollectedView>, ApiError> {
+    collect(&services, &call, MessageKind::Batch).await
+}
+
+/// Takes a batch of a page that goes away, as `RudderStack`'s client for browsers sends it with `useBeacon`. A beacon has no
+/// headers of its own, so its key is in the URL, where only a public write key may be.
+#[utoipa::path(post, path = "/v1/compat/beacon/v1/batch", tag = "sdk", params(BeaconQuery), request_body = CollectionRequest,
+    responses((status = 200, body = CollectedView)))]
+pub async fn collect_beacon(
+    State(services): State<Shared>,
+    BeaconCall(call): BeaconCall,
 ) -> Result<axum::Json<CollectedView>, ApiError> {
     collect(&services, &call, MessageKind::Batch).await
 }

@@ -26,8 +26,7 @@ use crate::validation::{self, Verdict};
 
 /// Trials of a definition.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(dry_run_event_definition))
+    OpenApiRouter::new().routes(routes!(dry_run_event_definition))
 }
 
 /// Stored events that are tried.

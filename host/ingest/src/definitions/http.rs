@@ -29,7 +29,11 @@ use crate::services::{Services, Shared};
 pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(list_event_definitions, create_event_definition))
-        .routes(routes!(get_event_definition, update_event_definition, delete_event_definition))
+        .routes(routes!(
+            get_event_definition,
+            update_event_definition,
+            delete_event_definition
+        ))
 }
 
 /// A definition as the API shows it.

@@ -19,8 +19,7 @@ use crate::services::Shared;
 
 /// Definitions that follow from events.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(infer_event_definition))
+    OpenApiRouter::new().routes(routes!(infer_event_definition))
 }
 
 /// Hours that are looked back unless the request says otherwise.

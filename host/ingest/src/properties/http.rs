@@ -20,14 +20,12 @@ use crate::services::Shared;
 
 /// A person's own properties, from SDKs.
 pub fn sdk_routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(update_own_properties))
+    OpenApiRouter::new().routes(routes!(update_own_properties))
 }
 
 /// Properties that customers' servers set.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(update_user_properties))
+    OpenApiRouter::new().routes(routes!(update_user_properties))
 }
 
 /// An update that an SDK sends for its subject.

@@ -13,7 +13,6 @@ use nudge_http::{ApiError, Code, Data, Json};
 use nudge_platform::audit;
 use nudge_platform::field_error::FieldError;
 use nudge_platform::jobs::{self, NewJob};
-use nudge_plugin_runtime::CheckFailed;
 use nudge_plugin_runtime::catalogue::SERVER;
 use nudge_plugin_runtime::configuration::NO_REASON;
 use nudge_wasm::{Kind, Plugin};
@@ -222,8 +221,10 @@ async fn check(
                 let first = problems.into_iter().next();
                 first.map_or_else(|| NO_REASON.to_owned(), |problem| problem.message)
             }
-            Err(CheckFailed::Failed(failed)) if !failed.is_the_hosts() => failed.to_string(),
-            Err(error) => return Err(ApiError::unavailable(error)),
+            Err(cause) => match cause.of_plugin() {
+                Some(failed) => failed.to_string(),
+                None => return Err(ApiError::unavailable(cause)),
+            },
         };
         let error = FieldError::new(place, "configuration_refused", detail);
         return Err(ApiError::fields(Code::PluginRejected, vec![error]));

@@ -20,6 +20,7 @@ mod triggers;
 mod validations;
 mod window;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -38,7 +39,7 @@ use window::Request;
 use crate::services::Services;
 use nudge_apps::App;
 use nudge_platform::jobs::{Error, RunningJob};
-use nudge_plugin_runtime::{Accepted, Reading, Unloadable};
+use nudge_plugin_runtime::{Accepted, CheckFailed, Reading, Unloadable};
 
 /// The kind of the job.
 pub const KIND: &str = "plugin_backtest";
@@ -52,6 +53,8 @@ const MOST_FAILURES: u64 = 1_000;
 const MOST_BYTES: usize = 128 << 20;
 /// How long a backtest keeps a plugin thread at a time.
 const SLICE: Duration = Duration::from_millis(100);
+/// How long it waits for a plugin that can't be asked.
+const UNAVAILABLE: Duration = Duration::from_secs(5);
 /// How long it waits at the most before it asks for the thread again.
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
@@ -109,10 +112,11 @@ enum Simulation {
 }
 
 impl Simulation {
-    fn run(&mut self, request: &Request) -> nudge_db::Result<()> {
+    /// Runs a request's events; answers whether that is done. It is not while timers are left that were due before it.
+    fn run(&mut self, request: &Request) -> nudge_db::Result<bool> {
         match self {
             Self::Triggers(simulation) => simulation.run(request),
-            Self::Validations(simulation) => simulation.run(request),
+            Self::Validations(simulation) => simulation.run(request).map(|()| true),
         }
     }
 
@@ -179,7 +183,7 @@ pub async fn run(services: &Arc<Services>, job: &mut RunningJob) -> Result<Value
             continue;
         }
         scanned += requests.iter().map(Request::len).sum::<i64>();
-        simulation = run_all(services, app.id, simulation, requests).await?;
+        simulation = run_all(services, job, simulation, requests).await?;
         let now = services.clock.now();
         let mut tx = services.db.write().await?;
         job.advance(&mut tx, &(), scanned, None, now).await?;
@@ -218,6 +222,9 @@ async fn prepare(services: &Services, app: &App, input: &Input) -> Result<Match,
         let reads = match asked {
             Ok(Ok(reads)) => reads,
             Ok(Err(_)) => return Err(failed("the version refuses a configuration")),
+            Err(error @ CheckFailed::Failed(_)) if error.of_plugin().is_none() => {
+                return Err(Error::Wait(UNAVAILABLE));
+            }
             Err(error) => return Err(Error::Failed(error.to_string())),
         };
         targets.push(Target {
@@ -238,20 +245,22 @@ async fn prepare(services: &Services, app: &App, input: &Input) -> Result<Match,
 /// Runs requests in slices, between which the plugin threads are others'.
 async fn run_all(
     services: &Services,
-    app_id: Uuid,
+    job: &RunningJob,
     mut simulation: Simulation,
     requests: Vec<Request>,
 ) -> Result<Simulation, Error> {
-    let mut left = requests.into_iter();
-    while left.len() > 0 {
+    let mut left = VecDeque::from(requests);
+    while !left.is_empty() {
+        job.check()?;
         let started = Instant::now();
-        let slice = services.plugins.aside(app_id, move || {
+        let slice = services.plugins.aside(job.app_id, move || {
             let started = Instant::now();
-            for request in left.by_ref() {
-                simulation.run(&request)?;
+            while let Some(request) = left.front() {
+                if simulation.run(request)? {
+                    left.pop_front();
+                }
                 if simulation.report().stopped.is_some() {
-                    left = Vec::new().into_iter();
-                    break;
+                    left.clear();
                 }
                 if started.elapsed() >= SLICE {
                     break;

@@ -141,6 +141,14 @@ impl People {
         })
     }
 
+    /// Adds to a scene what the events of its request, which were taken in, tell of where the subject is.
+    pub(super) fn tell(&self, scene: &mut Scene) {
+        if let Some(person) = self.all.get(&scene.subject.id) {
+            scene.subject = scene.subject.clone().at(&person.subject);
+            scene.doubtful_facts.clone_from(&person.doubtful);
+        }
+    }
+
     /// Takes an event in; answers its session. None: nobody was met under this alias.
     pub(super) fn take(&mut self, alias: i64, stored: &Stored) -> Option<Session> {
         let person = self.all.get_mut(self.by_alias.get(&alias)?)?;

@@ -13,7 +13,7 @@ use super::people::{People, Scene};
 use super::report::{Report, Verdicts};
 use super::side::{Batch, Concerned, Made, Side, TimerKey};
 use super::window::Request;
-use super::{Context, Match};
+use super::{Context, Match, SLICE};
 
 /// The events that at least one version reads, with what each of them is asked.
 #[derive(Default)]
@@ -74,14 +74,17 @@ impl Triggers {
         }
     }
 
-    /// Runs a request's events, after the timers that were due before it.
-    pub(super) fn run(&mut self, request: &Request) -> nudge_db::Result<()> {
+    /// Runs a request's events, after the timers that were due before it. Where these take longer than a slice, it answers
+    /// false, and has to be asked again.
+    pub(super) fn run(&mut self, request: &Request) -> nudge_db::Result<bool> {
         let Some(first) = request.events.first() else {
-            return Ok(());
+            return Ok(true);
         };
-        self.pass_time(first.received_at, Duration::MAX)?;
+        if !self.pass_time(first.received_at, SLICE)? {
+            return Ok(false);
+        }
         if self.report.stopped.is_some() {
-            return Ok(());
+            return Ok(true);
         }
         let read = |event: &Stored| {
             let name = &event.event.name;
@@ -95,9 +98,10 @@ impl Triggers {
             None
         };
         let asked = self.lay_out(request);
-        let Some(scene) = scene else {
-            return Ok(());
+        let Some(mut scene) = scene else {
+            return Ok(true);
         };
+        self.people.tell(&mut scene);
         let now = trigger::Batch::time(&asked.items);
         let (active, candidate) = self.decide(now, &scene, &asked)?;
         self.report.approximate += if active.approximate || candidate.approximate {
@@ -114,7 +118,7 @@ impl Triggers {
         }
         let bytes = self.active.bytes + self.candidate.bytes + self.people.bytes;
         self.report.measure(bytes);
-        Ok(())
+        Ok(true)
     }
 
     /// Takes a request's events into their subject, and finds what they concern.
@@ -187,7 +191,7 @@ impl Triggers {
     fn fall_due(&mut self, at: &(i64, TimerKey)) -> nudge_db::Result<()> {
         let (due, (target, subject, key)) = at;
         let mut verdicts = [None, None];
-        let mut event = None;
+        let (mut event, mut approximate) = (None, false);
         for (side, verdict) in [&mut self.active, &mut self.candidate]
             .into_iter()
             .zip(&mut verdicts)
@@ -209,12 +213,15 @@ impl Triggers {
                 scene: &scene,
             };
             let concerned = Concerned::from([(*target, vec![0])]);
-            *verdict = side.decide(&self.context, &batch, &concerned)?.of(0);
+            let made = side.decide(&self.context, &batch, &concerned)?;
+            approximate |= made.approximate;
+            *verdict = made.of(0);
             event = Some(pending.event);
         }
         let [active, candidate] = verdicts;
         if let Some(event) = event {
             let verdicts = Verdicts { active, candidate };
+            self.report.approximate += u64::from(approximate);
             self.report.timer(&event, *subject, key, &verdicts);
         }
         Ok(())

@@ -16,8 +16,7 @@ use crate::services::Shared;
 
 /// Why an event fired or did not.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(explain))
+    OpenApiRouter::new().routes(routes!(explain))
 }
 
 /// What to explain.

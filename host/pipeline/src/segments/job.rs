@@ -35,9 +35,6 @@ struct Progress {
     /// The segments that everybody is looked at for, and the versions of their conditions; none: it has not begun.
     #[serde(default)]
     asked: Option<Vec<Asked>>,
-    /// Whether it is the first look at people under conditions.
-    #[serde(default)]
-    is_first: bool,
     /// When the first people were looked at: no answer is older, however long the rest takes.
     #[serde(default)]
     began: Option<Timestamp>,
@@ -87,7 +84,6 @@ pub async fn run_forgetting(services: &Services, job: &mut RunningJob) -> Result
 pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
     let input: Input = job.input()?;
     let mut progress: Progress = job.progress()?;
-    progress.is_first = input.segment.is_some();
     let began = progress.began.unwrap_or_else(|| match progress.asked {
         // It was begun by an older server.
         Some(_) => input.at,
@@ -203,7 +199,7 @@ async fn page(
             return Ok(true);
         }
         // Of new conditions everybody's membership is to be known, so that nobody's is told who was in before.
-        let is_last = written.changed.is_empty() || attempt >= TRIES && !progress.is_first;
+        let is_last = written.changed.is_empty() || attempt >= TRIES && !written.is_first;
         if is_last {
             segment_checks::note(&mut tx, app_id, &written.changed).await?;
             progress.after = last;

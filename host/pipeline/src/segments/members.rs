@@ -23,6 +23,8 @@ pub(super) struct Written {
     pub changed: Vec<Uuid>,
     /// Whether a segment's conditions are others by now: nothing was written.
     pub outdated: bool,
+    /// Whether it is the first look at people under conditions.
+    pub is_first: bool,
 }
 
 /// Writes what answers mean, as far as the people are as they were read.
@@ -50,6 +52,7 @@ pub(super) async fn write(
         written.outdated = true;
         return Ok(written);
     }
+    written.is_first = !standings.values().all(Standing::is_based);
     let before = store::memberships(tx, app.id, &ids).await?;
     let mut changes = Changes::default();
     for (person, answers) in people {
@@ -106,9 +109,14 @@ impl Changes {
 }
 
 impl Standing {
+    /// Whether everybody was looked at under the conditions as they are.
+    fn is_based(&self) -> bool {
+        self.based_version == self.audience_version
+    }
+
     /// Whether it was known before whether somebody is in the segment.
     fn knows(&self, person: Uuid) -> bool {
-        self.based_version == self.audience_version || person > self.newest_subject
+        self.is_based() || person > self.newest_subject
     }
 }
 

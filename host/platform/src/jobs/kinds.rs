@@ -34,7 +34,7 @@ impl Kinds {
     }
 
     /// The names of all.
-    pub(super) fn names(&self) -> Vec<&'static str> {
+    pub fn names(&self) -> Vec<&'static str> {
         self.0.keys().copied().collect()
     }
 

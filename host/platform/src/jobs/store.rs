@@ -149,6 +149,48 @@ pub async fn count_unfinished(tx: &mut Tx, app_id: Uuid, kind: &'static str) -> 
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
+/// Jobs that one statement removes at the most.
+const STEP: i64 = 500;
+
+/// Whether an app has jobs of these kinds that ended before an instant.
+pub async fn is_any_ended(
+    tx: &mut Tx,
+    app_id: Uuid,
+    kinds: Vec<&'static str>,
+    before: Timestamp,
+) -> Result<bool> {
+    let row: Option<Uuid> = tx
+        .sql("SELECT id FROM jobs WHERE app_id = $1 AND completed_at < $2 AND kind IN ")
+        .bind(app_id)
+        .bind(before)
+        .push_list(kinds)
+        .push(" LIMIT 1")
+        .fetch_value()
+        .await?;
+    Ok(row.is_some())
+}
+
+/// Removes jobs of these kinds of an app that ended before an instant, some of them; answers how many.
+pub async fn delete_ended(
+    tx: &mut Tx,
+    app_id: Uuid,
+    kinds: Vec<&'static str>,
+    before: Timestamp,
+) -> Result<u64> {
+    tx.sql(
+        "DELETE FROM jobs WHERE app_id = $1 AND id IN (
+            SELECT id FROM jobs WHERE app_id = $1 AND completed_at < $2 AND kind IN ",
+    )
+    .bind(app_id)
+    .bind(before)
+    .push_list(kinds)
+    .push(" LIMIT ")
+    .push_bind(STEP)
+    .push(")")
+    .execute()
+    .await
+}
+
 /// Which job a process takes next.
 #[derive(Debug)]
 pub(super) struct Wanted {

@@ -2,6 +2,7 @@
 
 pub mod families;
 mod process;
+mod requests;
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use self::families::{FAMILIES, Kind};
+use self::requests::ShortRequests;
 use crate::config::Telemetry;
 
 /// What was measured is summed up so often, whether or not anybody reads it; until then it takes memory.
@@ -24,6 +26,7 @@ const SUM_UP: Duration = Duration::from_secs(5);
 pub struct Logs {
     filter: EnvFilter,
     json: bool,
+    short_requests: bool,
 }
 
 impl Logs {
@@ -37,7 +40,20 @@ impl Logs {
         // Its cause says the same.
         let filter = EnvFilter::try_new(&config.log_filter)
             .map_err(|error| anyhow::anyhow!("telemetry.logFilter: {error}"))?;
-        Ok(Self { filter, json })
+        Ok(Self {
+            filter,
+            json,
+            short_requests: false,
+        })
+    }
+
+    /// Has a short line for each request that changes something or fails, where lines are text.
+    #[must_use]
+    pub fn with_short_requests(self) -> Self {
+        Self {
+            short_requests: true,
+            ..self
+        }
     }
 
     /// Starts logging to standard error.
@@ -48,6 +64,8 @@ impl Logs {
             .with_writer(std::io::stderr);
         let outcome = if self.json {
             builder.json().try_init()
+        } else if self.short_requests {
+            builder.event_format(ShortRequests::default()).try_init()
         } else {
             builder.try_init()
         };

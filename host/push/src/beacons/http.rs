@@ -15,8 +15,7 @@ use crate::services::Shared;
 
 /// What became of messages on devices, from SDKs.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(send_receipts))
+    OpenApiRouter::new().routes(routes!(send_receipts))
 }
 
 /// Receipts of one request.

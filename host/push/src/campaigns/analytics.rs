@@ -22,8 +22,7 @@ use crate::services::Shared;
 
 /// Numbers of a campaign.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(get_campaign_analytics))
+    OpenApiRouter::new().routes(routes!(get_campaign_analytics))
 }
 
 /// Microseconds of a day, as the statements have them too.

@@ -23,8 +23,7 @@ use crate::transactional::check_data;
 
 /// Previews of personalization.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(preview_personalization))
+    OpenApiRouter::new().routes(routes!(preview_personalization))
 }
 
 /// What messages appear on.

@@ -18,8 +18,7 @@ use crate::services::Shared;
 
 /// Transactional messages.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(send_transactional))
+    OpenApiRouter::new().routes(routes!(send_transactional))
 }
 
 /// The header of an answer that an earlier request got.

@@ -33,8 +33,7 @@ pub use in_app::InAppTestView;
 
 /// Test messages of a campaign.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(test_send))
+    OpenApiRouter::new().routes(routes!(test_send))
 }
 
 /// Whom to send a campaign to.

@@ -344,47 +344,27 @@ pub async fn of_app_between(
     Ok(rows.into_iter().map(owned).collect())
 }
 
-/// Where so many events of whichever apps begin that come right before a number: how many there are, and the
-/// number of the first.
-pub async fn span_before(tx: &mut Tx, end: i64, most: i64) -> Result<(i64, i64)> {
-    #[derive(sqlx::FromRow)]
-    struct SpanRow {
-        count: i64,
-        first: Option<i64>,
-    }
-    let row: SpanRow = tx
-        .sql(
-            "SELECT count(*) AS count, min(e.seq) AS first
-             FROM (SELECT seq FROM events WHERE seq < $1 ORDER BY seq DESC LIMIT $2) e",
-        )
-        .bind(end)
-        .bind(most)
-        .fetch_one()
-        .await?;
-    Ok((row.count, row.first.unwrap_or(end)))
-}
-
-/// Events of an app and a name with numbers from `first` to before `end`, newest first; of nobody who is being deleted.
-pub async fn named_between(
+/// Events of an app and a name that arrived at or after an instant, by their receipt, newest first; of nobody who is being
+/// deleted. The index of an app's events is of an expression, so that the planner takes it for nothing else.
+pub async fn newest_named(
     tx: &mut Tx,
     app_id: Uuid,
     name: &str,
-    first: i64,
-    end: i64,
+    since: Timestamp,
     limit: i64,
 ) -> Result<Vec<Stored>> {
     let rows: Vec<EventRow> = tx
         .sql(
             "SELECT seq, event_id, name, timestamp, client_timestamp, received_at, properties, platform,
                     app_version, locale, timezone, source
-             FROM events WHERE seq >= $2 AND seq < $3 AND app_id = $1 AND name = $4 AND alias_number NOT IN ",
+             FROM events WHERE coalesce(app_id, app_id) = $1 AND name = $2 AND received_at >= $3
+             AND alias_number NOT IN ",
         )
         .push(hidden::ALIASES)
-        .push(" ORDER BY seq DESC LIMIT $5")
+        .push(" ORDER BY received_at DESC, seq DESC LIMIT $4")
         .bind(app_id)
-        .bind(first)
-        .bind(end)
         .bind(name.to_owned())
+        .bind(since)
         .bind(limit)
         .fetch_all()
         .await?;

@@ -359,7 +359,7 @@ pub async fn bump_version(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result
     Ok(())
 }
 
-/// Notes consent given or refused; `None` leaves what was, and both the instant of it. Answers whether the subject is there.
+/// Notes consent given or refused; `None` leaves what was. Answers whether the subject is there.
 pub async fn update_consent(
     tx: &mut Tx,
     app_id: Uuid,
@@ -371,8 +371,7 @@ pub async fn update_consent(
     let updated = tx
         .sql(
             "UPDATE subjects SET analytics_consent = COALESCE($3, analytics_consent),
-                messaging_consent = COALESCE($4, messaging_consent),
-                consent_at = CASE WHEN $6 OR consent_at IS NULL THEN $5 ELSE consent_at END, version = version + 1
+                messaging_consent = COALESCE($4, messaging_consent), consent_at = $5, version = version + 1
          WHERE app_id = $1 AND id = $2",
         )
         .bind(app_id)
@@ -380,7 +379,6 @@ pub async fn update_consent(
         .bind(analytics)
         .bind(messaging)
         .bind(now)
-        .bind(analytics.is_some() || messaging.is_some())
         .execute()
         .await?;
     Ok(updated == 1)

@@ -317,7 +317,26 @@ fn backtest_text(name: &str, version: &str, result: &Json) -> String {
         let _ = write!(told, "\n  {:>9}  {what}", shown(result, count));
     }
     for sample in list(result, "samples").take(20) {
-        let _ = write!(told, "\n  {sample}");
+        let _ = write!(
+            told,
+            "\n  {}  {:<13}  event {}",
+            text(sample, "timestamp"),
+            if text(sample, "only") == "active" {
+                "only active"
+            } else {
+                "only this"
+            },
+            shown(sample, "eventId")
+        );
+        for (key, what) in [
+            ("subjectId", "subject"),
+            ("campaignId", "campaign"),
+            ("timer", "timer"),
+        ] {
+            if let Some(id) = sample.get(key).and_then(Json::as_str) {
+                let _ = write!(told, "  {what} {id}");
+            }
+        }
     }
     told
 }
@@ -365,5 +384,26 @@ mod tests {
             "{told}"
         );
         assert!(!told.contains("state"), "{told}");
+    }
+
+    #[test]
+    fn a_backtest_shows_whose_decision_each_sample_is() {
+        let told = backtest_text(
+            "cart",
+            "1.1.0",
+            &json!({
+                "events": 2, "same": 0, "onlyActive": 1, "onlyCandidate": 1, "failed": 0,
+                "samples": [
+                    {"eventId": "e", "name": "bought", "timestamp": "t", "only": "active", "subjectId": "u", "campaignId": "c"},
+                    {"eventId": "e", "name": "bought", "timestamp": "t", "only": "candidate", "timer": "k"},
+                ],
+            }),
+        );
+        assert!(
+            told.ends_with(
+                "\n  t  only active    event e  subject u  campaign c\n  t  only this      event e  timer k"
+            ),
+            "{told}"
+        );
     }
 }

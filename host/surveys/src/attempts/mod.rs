@@ -9,6 +9,7 @@ pub mod edges;
 pub mod erasure;
 pub mod http;
 pub mod management;
+mod opening;
 pub mod responses;
 mod rows;
 pub mod store;
@@ -20,9 +21,9 @@ use strum::{EnumString, IntoStaticStr};
 
 use nudge_apps::App;
 use nudge_campaigns::store::{Hold, Stored};
+use nudge_campaigns::surveys::Content;
 use nudge_campaigns::surveys::flow::way::Way;
 use nudge_campaigns::surveys::flow::{Answers, Flow, Walker};
-use nudge_campaigns::surveys::{Content, Mode};
 use nudge_campaigns::{campaign, lifecycle, store as campaigns, surveys};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::field_error::FieldError;
@@ -301,13 +302,10 @@ pub async fn start(
         content = campaigns::version::<surveys::Content>(tx, app.id, survey.id, version)
             .await?
             .ok_or(Error::NotFound)?;
-    } else if !matches!(content.mode, Mode::OnDemand | Mode::LinkOnly) && !content.is_feedback() {
-        return Err(Error::InstructionRequired);
-    } else if let Some(seen) = request.survey_version
-        && let Some(known) = campaigns::version::<Content>(tx, app.id, survey.id, seen).await?
-        && known.status == campaign::Status::Active
-    {
-        (version, content) = (seen, known);
+    } else {
+        let (key, current) = ((app.id, survey.id), (version, content));
+        (version, content) =
+            opening::without_instruction(tx, key, current, request.survey_version).await?;
     }
     let id = request
         .instruction_id

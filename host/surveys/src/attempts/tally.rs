@@ -162,7 +162,8 @@ pub fn values(spec: &Spec, value: &Value) -> Vec<Value> {
         Spec::Several { .. } => {
             let ids = value.get("optionIds").and_then(Value::as_array);
             let mut values = ids.cloned().unwrap_or_default();
-            if value.get("other").is_some() {
+            // An option may be called so, too: both are one answer with the same value.
+            if value.get("other").is_some() && !values.contains(&other()) {
                 values.push(other());
             }
             values

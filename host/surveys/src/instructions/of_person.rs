@@ -17,8 +17,7 @@ use crate::services::Shared;
 
 /// Instructions of a person.
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new()
-        .routes(routes!(list_instructions))
+    OpenApiRouter::new().routes(routes!(list_instructions))
 }
 
 /// Whose instructions to list.

@@ -72,16 +72,16 @@ export class Shows {
     if (this.page.autoShow) void this.present(instruction, {});
   }
 
-  /** Another tab showed or ended something. */
+  /** Another tab showed or ended something. Where the renderer can't be loaded nothing is shown. */
   withdraw(id: string): void {
     this.ended.add(id);
-    void this.renderer?.then((renderer) => renderer.withdraw(id));
+    void this.renderer?.then((renderer) => renderer.withdraw(id)).catch(() => {});
   }
 
   /** Takes everything away. What was answered is still sent, as who answered it. */
   clear(): void {
     this.offered.clear();
-    void this.renderer?.then((renderer) => renderer.clear());
+    void this.renderer?.then((renderer) => renderer.clear()).catch(() => {});
     this.renderer = undefined;
     this.host = this.makeHost();
   }

@@ -69,7 +69,7 @@ export const createRenderer: CreateRenderer = (host) => {
   async function next(): Promise<void> {
     sweep(current);
     if (current) return;
-    const urgency = ({ asked, instruction }: Job): number => (asked ? Number.MAX_VALUE : instruction.priority);
+    const urgency = ({ asked, instruction }: Job): number => (asked ? Infinity : instruction.priority);
     waiting.sort((one, other) => urgency(other) - urgency(one) || one.number - other.number);
     const job = waiting.shift();
     if (!job) return;
@@ -160,7 +160,8 @@ export const createRenderer: CreateRenderer = (host) => {
         const { instruction } = it;
         const outcome = await queue(instruction, { asked: true });
         button.opened(false);
-        const last = outcome === "completed" && instruction.payload.survey?.settings?.once;
+        // What the server takes no answers to is over, whatever was heard of it last.
+        const last = outcome === "discarded" || (outcome === "completed" && instruction.payload.survey?.settings?.once);
         if (last || !host.onOffer(it.instruction)) buttons.get(key)?.end(outcome);
       };
       const button = showFeedback(host.locale, survey, () => void press());

@@ -17,6 +17,9 @@ const PATIENCE = 2_500;
 /** Types whose control is one, which the title labels. */
 const SINGLE = /^(short_text|long_text|number|date)$/;
 
+/** How a survey ends that is not taken back. */
+type End = Exclude<Outcome, "withdrawn">;
+
 /** What a survey is shown with. */
 export interface SurveyScene {
   host: Host;
@@ -54,7 +57,8 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
   let focus = (): void => {};
   /** Remembers what is typed. */
   let stash = (): void => {};
-  let ended = false;
+  /** How it ended, once that is said. */
+  let ended: End | undefined;
   let closed = false;
   /** Whether the end is awaited. */
   let busy = false;
@@ -66,7 +70,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
       refused: (refused) => !closed && showRefused(refused),
       gone: (refusal) => {
         attempt.tell(refusal);
-        if (!closed && !ended) showEnd({ id: "", title: texts("ended") }, shell.language);
+        if (!closed && !ended) showEnd({ title: texts("ended") }, shell.language, "discarded");
       },
     },
     scene.draft,
@@ -216,7 +220,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
   function showRefused(refused: Refused): void {
     const question = flow.questions.find(({ id }) => id === refused.questionId);
     if (!ended) stash();
-    ended = false;
+    ended = undefined;
     typed.set(refused.questionId, refused.value);
     if (question) showQuestion(question, true, refused);
   }
@@ -238,11 +242,11 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
     acknowledge(host, instruction, "completed");
     const screen = flow.endScreens?.find(({ id }) => end && "endScreenId" in end && id === end.endScreenId);
     if (screen) showEnd(screen, lang);
-    else showEnd({ id: "", title: texts("thanks") }, shell.language);
+    else showEnd({ title: texts("thanks") }, shell.language);
   }
 
-  function showEnd({ title, body, button }: EndScreen, said: string | undefined): void {
-    ended = true;
+  function showEnd({ title, body, button }: Omit<EndScreen, "id">, said: string | undefined, outcome: End = "completed"): void {
+    ended = outcome;
     shell.letClose();
     const heading = headline(title, shell, said);
     const url = safeUrl(button?.url);
@@ -268,7 +272,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
     if (closed) return;
     closed = true;
     // Whoever closes it while the end is awaited has answered everything.
-    const outcome = ended || busy ? "completed" : "dismissed";
+    const outcome = ended ?? (busy ? "completed" : "dismissed");
     if (!ended) acknowledge(host, instruction, outcome);
     if (outcome === "dismissed") attempt.dismiss();
     scene.done(outcome);

@@ -173,6 +173,7 @@ export interface Recipient {
 /** What one binding resolved to. Without a value, `issue` says why. */
 export interface Resolution {
   value?: Json;
+  /** How the value stands inside a text. Without it the value stands there itself: arrays and objects as they were sent. */
   text?: string;
   usedFallback?: boolean;
   issue?: string;

@@ -94,6 +94,9 @@ function history(found, properties) {
   }));
 }
 
+/** An exception as the log shows it: its message, then its places, which are all that an engine's stack may have. */
+const told = (error) => `${error}\n${error.stack ?? ""}`.trimEnd();
+
 /** What all kinds have in common: what a plugin says of itself, and what its configurations read. */
 function declared(plugin) {
   const read = (config) => {
@@ -115,8 +118,8 @@ function declared(plugin) {
         try {
           return read(JSON.parse(text));
         } catch (error) {
-          if (error instanceof Error) log.error(error.stack ?? error);
-          throw error instanceof Error ? [problem("exception", "", error.message)] : [error].flat();
+          if (error instanceof Error) log.error(told(error));
+          throw error instanceof Error ? [problem("exception", "", String(error))] : [error].flat();
         }
       },
     },
@@ -128,8 +131,8 @@ function decide(body) {
   try {
     body();
   } catch (error) {
-    if (error instanceof Error) log.error(error.stack ?? error);
-    throw error instanceof Error ? refusal("exception", error.message) : error;
+    if (error instanceof Error) log.error(told(error));
+    throw error instanceof Error ? refusal("exception", String(error)) : error;
   }
 }
 

@@ -122,7 +122,7 @@ fn planned(
     let from = from.map(|release| release.version.clone());
     let gives_up_candidate = entry.rollout.candidate.is_some();
     let rollout = entry.rollout.clone();
-    let mut last_rollback = entry.last_rollback.clone();
+    let mut rollback = None;
     let (rollout, comes, action) = match (change, release) {
         (Change::Activate { strategy, .. }, Some(release)) => {
             let comes = Some(release.clone());
@@ -140,7 +140,7 @@ fn planned(
         (Change::RollBack, _) => {
             let rollout = rollout.roll_back(now)?;
             let comes = rollout.active.clone().filter(|_| !gives_up_candidate);
-            last_rollback = rolled_back(&entry, &rollout, now);
+            rollback = rolled_back(&entry, &rollout, now);
             (rollout, comes, ROLLED_BACK)
         }
     };
@@ -166,12 +166,7 @@ fn planned(
         "slot": slot.is_some(),
     });
     Ok(Plan {
-        entry: Entry {
-            rollout,
-            last_rollback,
-            updated_at: now,
-            ..entry
-        },
+        entry: after(entry, rollout, rollback, now),
         slot,
         slots: Vec::new(),
         comes,
@@ -179,6 +174,18 @@ fn planned(
         action,
         detail,
     })
+}
+
+/// A plugin with another roll-out, to which a roll-back may have led.
+fn after(before: Entry, rollout: Rollout, rollback: Option<Rollback>, now: Timestamp) -> Entry {
+    match rollback {
+        Some(rollback) => before.rolled_back(rollout, rollback, now),
+        None => Entry {
+            rollout,
+            updated_at: now,
+            ..before
+        },
+    }
 }
 
 /// What is noted of a roll-back that somebody asked for.

@@ -37,12 +37,7 @@ pub(crate) async fn withdraw(
         let active = active.map(|active| active.version.clone());
         let rollback = Rollback::automatic(now, &term.version, role, active, reason);
         let detail = detail(&rollback);
-        let after = Entry {
-            rollout,
-            last_rollback: Some(rollback),
-            updated_at: now,
-            ..before
-        };
+        let after = before.rolled_back(rollout, rollback, now);
         // Held until the snapshots are made anew. What can't be loaded is dealt with there.
         let loaded = match &after.rollout.active {
             Some(release) => Some(

@@ -51,7 +51,12 @@ export function useLoaded(key, ask) {
       running.current?.abort();
     };
   }, [reload]);
-  const set = useCallback((/** @type {T} */ data) => setState((before) => ({ ...before, data, error: undefined })), []);
+  const set = useCallback((/** @type {T} */ data) => {
+    // What is asked already may be answered as it was before. Another address may be shown by now.
+    if (!shown.has(reload)) return;
+    running.current?.abort();
+    setState({ key, data, loading: false });
+  }, [reload]);
   const fresh = state.key === key;
   return { data: fresh ? state.data : undefined, error: fresh ? state.error : undefined, loading: !fresh || state.loading, reload, set };
 }

@@ -26,12 +26,12 @@ function described() {
 function Replay({ title, run, onClose, children }) {
   const [patch, setPatch] = useState(/** @type {any} */ ({}));
   const submit = async () => {
-    await run(Object.keys(patch ?? {}).length ? patch : undefined);
+    await run(Object.keys(patch).length ? patch : undefined);
     onClose();
   };
   return html`<${Dialog} wide title=${title} onClose=${onClose}>
     ${children}
-    <${Form} onSubmit=${submit} submit="Replay" disabled=${patch === undefined} actions=${html`<${Button} onClick=${onClose}>Cancel<//>`}>
+    <${Form} onSubmit=${submit} submit="Replay" actions=${html`<${Button} onClick=${onClose}>Cancel<//>`}>
       <${JsonField} label="Change of the properties" at="/patch" rows=${6} value=${patch} onChange=${setPatch}
         hint=${html`A merge patch: <code>{"total": 42}</code> sets, <code>{"totl": null}</code> removes. Empty: the event as it was.`} />
     <//>

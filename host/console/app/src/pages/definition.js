@@ -16,9 +16,6 @@ const ENFORCEMENTS = [["enforce", "is rejected, and kept as a dead letter"], ["o
 /** @type {[string, string][]} */
 const FURTHER = [["allow", "are taken"], ["reject", "break it"]];
 
-/** Whether something is no JSON as yet. @param {any} value */
-const isUnready = ({ validator }) => Boolean(validator) && validator.config === undefined;
-
 /** @param {Record<string, any>} definition */
 const written = (definition) => Object.fromEntries(WRITTEN.flatMap((name) => (definition[name] === undefined ? [] : [[name, definition[name]]])));
 
@@ -132,7 +129,7 @@ function Trial({ definition }) {
       <${Form} label="Events that came" onSubmit=${run(() => ({ sinceHours: Number(hours) }))} submit="Try the events that came">
         <${Input} type="number" label="Of how many hours" at="/sinceHours" value=${hours} onInput=${setHours} hint="1 to 720. Dead letters of the name are among them." /><//>
     </div><div>
-      <${Form} label="One event" onSubmit=${run(() => ({ properties }))} submit="Try these properties" disabled=${properties === undefined}>
+      <${Form} label="One event" onSubmit=${run(() => ({ properties }))} submit="Try these properties">
         <${JsonField} label="Properties of one event" at="/properties" rows=${5} value=${properties} onChange=${setProperties} /><//>
     </div></div>
     <div role="status">${result && html`<${Result} result=${result} />`}</div>`;
@@ -150,7 +147,7 @@ function New({ params }) {
   const { name } = draft.value;
   return html`<${PageHead} title="New definition" back=${{ href: link("/apps/:appId/definitions", params), title: "Definitions" }} />
     <${RestoredDraft} draft=${draft} />
-    <${Form} label="Definition" onSubmit=${save} submit="Save the definition" disabled=${!name || isUnready(draft.value)}>
+    <${Form} label="Definition" onSubmit=${save} submit="Save the definition" disabled=${!name}>
       <${Input} label="Name of the event" at="/name" value=${name} onInput=${(/** @type {string} */ next) => draft.set((/** @type {any} */ before) => ({ ...before, name: next }))} hint="Exactly as it is sent. It can't be changed later." />
       <${Written} draft=${draft} name=${name} />
     <//>`;
@@ -164,7 +161,7 @@ function Editor({ definition, onSaved }) {
     say(`Saved as version ${saved.version}.`);
   }, draft, written);
   return html`<${RestoredDraft} draft=${draft} />
-    <${Form} label="Definition" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} submit="Save as a new version" disabled=${!draft.changed || isUnready(draft.value)} actions=${draft.changed && html`<${Button} onClick=${draft.discard}>Discard the changes<//>`}>
+    <${Form} label="Definition" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} submit="Save as a new version" disabled=${!draft.changed} actions=${draft.changed && html`<${Button} onClick=${draft.discard}>Discard the changes<//>`}>
       <${Written} draft=${draft} name=${definition.name} />
     <//>${dialog}`;
 }

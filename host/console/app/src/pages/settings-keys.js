@@ -153,7 +153,7 @@ function NewCredential({ onMade, onClose }) {
   };
   const line = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string} */ at, hint = "") => html`<${Input} label=${label} at=${at} hint=${hint} value=${values[name] ?? ""} onInput=${set(name)} rest=${{ autocomplete: "off", spellcheck: false }} />`;
   return html`<${Dialog} wide title="New push credential" onClose=${onClose}>
-    <${Form} label="New push credential" onSubmit=${submit} submit="Keep the credential" disabled=${values.serviceAccount === undefined} actions=${html`<${Button} onClick=${onClose}>Cancel<//>`}>
+    <${Form} label="New push credential" onSubmit=${submit} submit="Keep the credential" actions=${html`<${Button} onClick=${onClose}>Cancel<//>`}>
       <${Select} label="Platform" at="/platform" value=${platform} options=${PLATFORMS} onChange=${setPlatform} />
       ${platform == "ios" && html`
         <${FileDrop} label="Drop Apple's .p8 file here, or choose it" accept=".p8" onFile=${async (/** @type {File} */ file) => set("p8")(await file.text())} />

@@ -53,9 +53,9 @@ function Reach({ value, onChange }) {
   const waits = (value.mode ?? "triggered") == "triggered" && !feedback;
   return html`
     <${Select} label="It finds its people" at="/mode" value=${value.mode ?? "triggered"} options=${MODES} onChange=${set("mode")} />
-    <h2>Trigger</h2>
-    ${feedback && html`<p class="hint">The button is there for its audience: it waits for nothing.</p>`}
-    <${TriggerEditor} value=${value.trigger} onChange=${set("trigger")} optional=${!waits} />
+    ${(value.trigger || value.mode != "link_only") && html`<h2>Trigger</h2>
+    ${feedback && html`<p class="hint">The button waits for nothing.</p>`}
+    <${TriggerEditor} value=${value.trigger} onChange=${set("trigger")} optional=${!waits} />`}
     <h2>Audience</h2><${AudienceEditor} value=${value.audience} onChange=${set("audience")} />
     <h2>Schedule</h2><${ScheduleEditor} responses value=${value.schedule} onChange=${set("schedule")} />
     <h2>How often</h2><${CapEditor} value=${value.frequencyCap} onChange=${set("frequencyCap")} />
@@ -90,7 +90,7 @@ function AsJson({ value, onChange, onValid, kept }) {
   return html`<div class="actions">
       <${Button} onClick=${() => saveFile(new Blob([JSON.stringify(value, null, 2)], { type: "application/json" }), `${value.name || "survey"}.json`)}>Save as a file<//>
     </div>
-    <${Field} label="Read a file" hint="It takes the place of what is written here.">${(/** @type {any} */ attributes) => html`<input ...${attributes} type="file" accept=".json,application/json" onChange=${read} />`}<//>
+    <${Field} label="Read a file" hint="It replaces what is written here.">${(/** @type {any} */ attributes) => html`<input ...${attributes} type="file" accept=".json,application/json" onChange=${read} />`}<//>
     <${JsonField} label="Definition" value=${value} onChange=${change} rows=${24} check=${wrong} kept=${kept} />`;
 }
 

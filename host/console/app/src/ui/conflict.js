@@ -4,6 +4,7 @@ import { html, useState } from "../lib/preact.js";
 import { Button } from "./button.js";
 import { Dialog } from "./dialog.js";
 import { ErrorView } from "./error.js";
+import { checkJson } from "./form.js";
 import { Json } from "./json.js";
 
 const same = (/** @type {unknown} */ one, /** @type {unknown} */ other) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
@@ -60,6 +61,8 @@ export function useSaving(path, onSaved, draft, written = (saved) => saved) {
   const [conflict, setConflict] = useState(/** @type {any} */ (undefined));
   const close = () => setConflict(undefined);
   const save = async (/** @type {Record<string, any>} */ change, /** @type {number | undefined} */ version, /** @type {Record<string, any> | undefined} */ value = undefined) => {
+    // The page's own form: that of a preview comes later.
+    checkJson(document.querySelector("form"));
     const sent = draft?.value;
     const onDone = async (/** @type {any} */ saved) => {
       close();

@@ -12,6 +12,11 @@ const Errors = createContext({ all: /** @type {FieldError[]} */ ([]), pointers: 
 /** Whether a field shows an error. @param {string} at @param {FieldError} error */
 const covers = (at, { pointer }) => pointer == at || (at.endsWith("/") && `${pointer}/`.startsWith(at));
 
+/** Throws while a field of a form has a text that is no JSON: the value of before would be sent. @param {Element | null} form */
+export function checkJson(form) {
+  if (form?.querySelector("[data-bad]")) throw Error("A field is no JSON.");
+}
+
 /**
  * A form. `onSubmit` does it; what it throws is shown: at the fields by their pointers, the rest above the buttons.
  * @param {{ onSubmit: () => unknown, children: any, submit?: string, actions?: any, disabled?: boolean, label?: string }} props
@@ -21,6 +26,8 @@ export function Form({ onSubmit, children, submit = "Save", actions, disabled, l
   const [pending, setPending] = useState(false);
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const [pointers] = useState(() => new Map());
+  const latest = useRef(onSubmit);
+  latest.current = onSubmit;
   const all = error instanceof ApiError ? error.errors : [];
   useEffect(() => {
     if (!error) return;
@@ -35,7 +42,10 @@ export function Form({ onSubmit, children, submit = "Save", actions, disabled, l
     setError(undefined);
     setPending(true);
     try {
-      await onSubmit();
+      checkJson(form.current);
+      // A field that tells its value when it is left, by Enter too, has told it: the page takes it as it is drawn again.
+      await new Promise((done) => setTimeout(done));
+      await latest.current();
     } catch (thrown) {
       setError(/** @type {Error} */ (thrown));
     } finally {

@@ -28,7 +28,8 @@ export function parse(text) {
 }
 
 /**
- * A field with JSON. `onChange` is told the value whenever the text is one, and undefined while it is not.
+ * A field with JSON. `onChange` is told the value whenever the text is one. While it is none, its form sends nothing
+ * (`checkJson`); a field with a `check` says undefined then, too.
  * @param {{ label: string, value: unknown, onChange: (value: any) => void, hint?: any, at?: string, rows?: number, check?: (value: any) => string | undefined, kept?: { text?: string, of?: string } }} props check: what is wrong with a value; kept: where a text that is no value yet stays while the field is away
  */
 export function JsonField({ value, onChange, rows = 12, check, kept = {}, ...field }) {
@@ -50,7 +51,7 @@ export function JsonField({ value, onChange, rows = 12, check, kept = {}, ...fie
     const { error, value } = read(next);
     setText(next);
     Object.assign(kept, { text: error && next, of: now });
-    onChange(value);
+    if (check || value !== undefined) onChange(value);
   };
-  return html`<${TextArea} ...${field} rows=${rows} value=${text} onInput=${type} error=${error} rest=${{ spellcheck: false, class: "code" }} />`;
+  return html`<${TextArea} ...${field} rows=${rows} value=${text} onInput=${type} error=${error} rest=${{ spellcheck: false, class: "code", "data-bad": error }} />`;
 }

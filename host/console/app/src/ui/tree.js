@@ -21,7 +21,7 @@ const isGroup = (value) => Array.isArray(value?.all) || Array.isArray(value?.any
  */
 export function Tree({ value, onChange, legend, at, leaf, blank, none, depth = 1, most = 4 }) {
   const own = useRef(/** @type {HTMLElement | null} */ (null));
-  if (value?.all?.length && value?.any?.length) return html`<${JsonField} label=${`${legend}: all of some and any of others`} at=${at} rows=${6} value=${value} onChange=${(/** @type {any} */ next) => next !== undefined && onChange(next)} />`;
+  if (value?.all?.length && value?.any?.length) return html`<${JsonField} label=${`${legend}: all of some and any of others`} at=${at} rows=${6} value=${value} onChange=${onChange} />`;
   const kind = value?.any?.length || (value?.any && !value?.all) ? "any" : "all";
   /** @type {any[]} */
   const items = isGroup(value) ? value[kind] : value ? [value] : [];

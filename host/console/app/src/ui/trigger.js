@@ -83,7 +83,7 @@ function Plugin({ value, onChange, at }) {
   const options = [["", "choose a plugin"], ...[...new Set([...names, ...(value.plugin ? [value.plugin] : [])])].map((name) => [name, name])];
   return html`<${Failed} of=${[list]} />
     <${Select} label="Plugin" at=${`${at}/plugin`} value=${value.plugin ?? ""} options=${options} onChange=${(/** @type {string} */ plugin) => onChange({ ...value, plugin })} hint="It decides alone: the audience has to be empty." />
-    <${JsonField} label="Its configuration" at=${`${at}/config`} rows=${6} value=${value.config ?? {}} onChange=${(/** @type {any} */ config) => config !== undefined && onChange({ ...value, config })} />`;
+    <${JsonField} label="Its configuration" at=${`${at}/config`} rows=${6} value=${value.config ?? {}} onChange=${(/** @type {any} */ config) => onChange({ ...value, config })} />`;
 }
 
 /** What is special to a kind. @param {Editor} props */

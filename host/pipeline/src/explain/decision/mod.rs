@@ -26,6 +26,7 @@ use nudge_records::decisions;
 use nudge_records::decisions::record::{Item, Record};
 use nudge_records::decisions::transcript::Heard;
 use nudge_records::events::store::Stored;
+use nudge_records::scheduled_work;
 use nudge_wasm::Plugin;
 use nudge_wasm::trigger::{self, Explanation, TimerChange};
 use parking_lot::Mutex;
@@ -418,12 +419,13 @@ fn seqs(items: &[(u32, &Item)], heard: &Heard) -> Vec<i64> {
         .collect()
 }
 
-/// The number of the event before which a subject is known for a call about some items: the first one's. That of a
-/// timer is long past, so that of now is taken.
+/// The number of the event before which a subject is known for a call about some items: the first one that arrived. For a
+/// timer that of now is taken: its own event is long past.
 fn before(items: &[(u32, &Item)], subject: &Subject) -> i64 {
     let is_timer = items.last().is_some_and(|(_, item)| item.timer.is_some());
-    match items.first() {
-        Some((_, first)) if !is_timer => first.seq,
+    let arrived = |item: &&Item| item.timer.is_none() && item.seq >= 0;
+    match items.iter().map(|(_, item)| *item).find(arrived) {
+        Some(first) if !is_timer => first.seq,
         _ => subject.last_seq.saturating_add(1),
     }
 }
@@ -439,7 +441,10 @@ fn given(
             key: key.clone(),
             payload: payload.clone(),
         });
-        let stored = events.get(&item.seq)?;
+        // The event of a campaign's own occasion is stored nowhere.
+        let occasion = scheduled_work::instant_of(item.seq);
+        let occasion = occasion.map(|at| scheduled_work::event_with_id(item.event_id, at));
+        let stored = occasion.as_ref().or_else(|| events.get(&item.seq))?;
         let mut given = as_item(stored, item.session, timer, item.received);
         if beginnings.contains(number) {
             given.name = SESSION_BEGAN.into();
@@ -532,5 +537,38 @@ fn as_item(
         session,
         properties: Arc::clone(&event.properties),
         timer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_was_decided_about_together_with_an_occasion_is_known_with_it() {
+        let at = Timestamp(60_000_000);
+        let item = |seq, id| Item {
+            seq,
+            event_id: Uuid::from_u128(id),
+            subject: 0,
+            session: 1,
+            received: at.0,
+            timer: None,
+        };
+        let (occasion, event) = (item(scheduled_work::seq_of(at), 1), item(512, 2));
+        let items = [(0, &occasion), (1, &event)];
+        let stored = Stored {
+            seq: 512,
+            ..scheduled_work::event_with_id(event.event_id, at)
+        };
+        let given = given(&items, &HashMap::from([(512, stored)]), &[]);
+        let ids = given.map(|given| given.iter().map(|item| item.event_id).collect::<Vec<_>>());
+        assert_eq!(ids, Some(vec![occasion.event_id, event.event_id]));
+        let subject = Subject {
+            last_seq: 2_000,
+            ..Subject::nobody()
+        };
+        assert_eq!(before(&items, &subject), 512);
+        assert_eq!(before(&items[..1], &subject), 2_001);
     }
 }

@@ -31,6 +31,9 @@ pub(super) fn build(project: &Project, component: &Path) -> anyhow::Result<()> {
     // The component has what the project says, whatever else this shell works with.
     command.env("VIRTUAL_ENV", folder.join(".venv"));
     command.env_remove("PYTHONPATH").env_remove("PYTHONHOME");
+    // The tool's own stack would hide the line of the plugin's that it complains of.
+    command.env("RUST_BACKTRACE", "0");
+    command.env_remove("RUST_LIB_BACKTRACE");
     command.arg("--quiet").arg("--wit-path").arg(&project.wit);
     command.args([
         "--world",
@@ -43,6 +46,7 @@ pub(super) fn build(project: &Project, component: &Path) -> anyhow::Result<()> {
         .arg(&project.sdk);
     command.arg("--output").arg(component).arg("plugin");
     tool.run(&mut command)
+        .context("no component came of the project (`/0` above is its src, `/1` the SDK)")
 }
 
 /// Whether the wanted version is installed already, outside of the project.

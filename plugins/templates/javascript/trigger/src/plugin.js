@@ -8,6 +8,13 @@ export const triggerPlugin = trigger({
   version: "0.1.0",
   summary: "Fires for a purchase of at least `minimum`, at most once in `quietMinutes`",
 
+  // What a configuration looks like: consoles make a form of it, and servers one to try the plugin with.
+  configSchema: {
+    type: "object",
+    required: ["minimum"],
+    properties: { minimum: { type: "number" }, quietMinutes: { type: "number", minimum: 1, maximum: 10_080 } },
+  },
+
   // What is wrong with a configuration, and what decisions under it read.
   check({ minimum, quietMinutes = 60 }) {
     const problems = [];

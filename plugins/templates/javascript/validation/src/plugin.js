@@ -6,6 +6,13 @@ export const validationPlugin = validation({
   version: "0.1.0",
   summary: "Checks that one number of an event is not more than another",
 
+  // What a configuration looks like: consoles make a form of it, and servers one to try the plugin with.
+  configSchema: {
+    type: "object",
+    required: ["smaller", "larger"],
+    properties: { smaller: { type: "string", minLength: 1 }, larger: { type: "string", minLength: 1 } },
+  },
+
   // What is wrong with a configuration, and what decisions under it read.
   check({ smaller, larger }) {
     const problems = Object.entries({ smaller, larger })

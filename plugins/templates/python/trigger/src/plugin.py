@@ -10,6 +10,16 @@ class TriggerPlugin(Trigger):
     version = "0.1.0"
     summary = "Fires for a purchase of at least `minimum`, at most once in `quietMinutes`"
 
+    # What a configuration looks like: consoles make a form of it, and servers one to try the plugin with.
+    config_schema = {
+        "type": "object",
+        "required": ["minimum"],
+        "properties": {
+            "minimum": {"type": "number"},
+            "quietMinutes": {"type": "number", "minimum": 1, "maximum": 10_080},
+        },
+    }
+
     # What is wrong with a configuration, and what decisions under it read.
     def check(self, config):
         problems = []

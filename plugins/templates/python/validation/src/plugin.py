@@ -8,6 +8,16 @@ class ValidationPlugin(Validation):
     version = "0.1.0"
     summary = "Checks that one number of an event is not more than another"
 
+    # What a configuration looks like: consoles make a form of it, and servers one to try the plugin with.
+    config_schema = {
+        "type": "object",
+        "required": ["smaller", "larger"],
+        "properties": {
+            "smaller": {"type": "string", "minLength": 1},
+            "larger": {"type": "string", "minLength": 1},
+        },
+    }
+
     # What is wrong with a configuration, and what decisions under it read.
     def check(self, config):
         problems = [

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nudge_guest::trigger::{Decision, Event, Subject, Trigger};
-use nudge_guest::{Instant, Problem, Reads, Refusal};
+use nudge_guest::{Description, Instant, Problem, Reads, Refusal};
 
 struct Plugin;
 
@@ -30,6 +30,20 @@ struct State {
 
 impl Trigger for Plugin {
     type Config = Config;
+
+    /// What a configuration looks like: consoles make a form of it, and servers one to try the plugin with.
+    fn describe(description: Description) -> Description {
+        description.with_config_schema(
+            r#"{
+                "type": "object",
+                "required": ["minimum"],
+                "properties": {
+                    "minimum": {"type": "number"},
+                    "quietMinutes": {"type": "integer", "minimum": 1, "maximum": 10080}
+                }
+            }"#,
+        )
+    }
 
     /// Says what is wrong with a configuration, and what decisions under it read.
     fn check(config: &Config) -> Result<Reads, Vec<Problem>> {

@@ -1,7 +1,7 @@
 //! Checks what concerns two properties at once: a discount is never more than the total.
 
 use nudge_guest::validation::{Event, Validator, Violation};
-use nudge_guest::{Problem, Reads, Refusal};
+use nudge_guest::{Description, Problem, Reads, Refusal};
 
 struct Plugin;
 
@@ -17,6 +17,20 @@ struct Config {
 
 impl Validator for Plugin {
     type Config = Config;
+
+    /// What a configuration looks like: consoles make a form of it, and servers one to try the plugin with.
+    fn describe(description: Description) -> Description {
+        description.with_config_schema(
+            r#"{
+                "type": "object",
+                "required": ["smaller", "larger"],
+                "properties": {
+                    "smaller": {"type": "string", "minLength": 1},
+                    "larger": {"type": "string", "minLength": 1}
+                }
+            }"#,
+        )
+    }
 
     /// Says what is wrong with a configuration, and what decisions under it read.
     fn check(config: &Config) -> Result<Reads, Vec<Problem>> {

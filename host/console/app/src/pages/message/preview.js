@@ -119,7 +119,7 @@ export function Try({ campaign, draft, changed }) {
         ${variants.length > 1 && html`<${Select} label="Variant to try" value=${String(index)} options=${options} onChange=${setChosen} />`}
       </div>
       <${Input} label="Id of the event that causes it" at="/triggerEventId" hint="Where values come from that event." value=${event} onInput=${setEvent} />
-      ${transactional && html`<${JsonField} label="Data of the request" at="/data" rows=${4} value=${data} onChange=${(/** @type {any} */ next) => next !== undefined && setData(next)} />`}
+      ${transactional && html`<${JsonField} label="Data of the request" at="/data" rows=${4} value=${data} onChange=${setData} />`}
     <//>
     ${result && html`<${Resolved} result=${result}>${push && result.content && html`<${Push} content=${result.content} image=${delivery?.imageUrl} />`}<//>`}
     ${!push && variant && html`<${InApp} variant=${variant} content=${result?.written == written ? result.content : undefined} theme=${theme} />`}

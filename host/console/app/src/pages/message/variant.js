@@ -115,7 +115,7 @@ function OpenAction({ value, onChange, at, label = "Opening it" }) {
       <${Select} label=${label} at=${`${at}/action`} value=${action} options=${ACTIONS} onChange=${turn} />
       ${["url", "deep_link"].includes(action) && html`<${Input} label="Address" at=${`${at}/url`} hint="May have tokens." value=${value.url ?? ""} onInput=${(/** @type {string} */ url) => onChange({ ...value, url })} />`}
     </div>
-    ${action == "json" && html`<${JsonField} label="JSON for the app" at=${`${at}/actionJson`} rows=${5} hint="A token that is a whole value keeps its type." value=${value.actionJson} onChange=${(/** @type {any} */ actionJson) => actionJson !== undefined && onChange(put(value, "actionJson", actionJson))} />`}`;
+    ${action == "json" && html`<${JsonField} label="JSON for the app" at=${`${at}/actionJson`} rows=${5} value=${value.actionJson} onChange=${(/** @type {any} */ actionJson) => onChange(put(value, "actionJson", actionJson))} />`}`;
 }
 
 const LAYOUTS = ["banner", "modal", "card", "fullscreen"];

@@ -48,7 +48,7 @@ function Value({ question, operator, value, onChange, at }) {
   if (Array.isArray(value) && operator == "between") return [0, 1].map((place) => html`<${Scalar} question=${question} label=${place ? "Most" : "Least"} at=${`${at}/${place}`} value=${value[place]} onChange=${(/** @type {any} */ next) => onChange(value.with(place, next))} />`);
   if (Array.isArray(value) && choices) return html`<${PickSome} label="Answers" options=${choices} value=${value} onChange=${onChange} />`;
   if (Array.isArray(value)) return html`<${Words} label="Answers" at=${at} hint=${MARKED} value=${value.map(String)} onChange=${(/** @type {string[]} */ all) => onChange(/_text$|^date$/.test(question.type) ? all : all.map(Number).filter((number) => !Number.isNaN(number)))} />`;
-  if (question.type == "matrix") return html`<${JsonField} label="Columns by row" rows=${3} at=${at} value=${value} onChange=${(/** @type {any} */ next) => next !== undefined && onChange(next)} />`;
+  if (question.type == "matrix") return html`<${JsonField} label="Columns by row" rows=${3} at=${at} value=${value} onChange=${onChange} />`;
   return html`<${Scalar} question=${question} label="Answer" at=${at} value=${value} onChange=${onChange} />`;
 }
 
