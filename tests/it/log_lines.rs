@@ -218,13 +218,15 @@ async fn dev_says_which_requests_change_something_or_fail() {
         let session = http.post(server.url("/v1/sdk/session"));
         client::send(session.bearer_auth(key).json(&body)).await;
     }
-    let log = std::fs::read_to_string(&server.log).unwrap();
-    let lines: Vec<&str> = log.lines().collect();
     let expected = [
         "GET unmatched 404 not_found ",
         "POST /v1/sdk/session 200 ",
         "POST /v1/sdk/session 422 validation_failed ",
     ];
+    // A slow machine has warnings between them.
+    let is_request = |line: &&str| line.starts_with("GET ") || line.starts_with("POST ");
+    let log = std::fs::read_to_string(&server.log).unwrap();
+    let lines: Vec<&str> = log.lines().filter(is_request).collect();
     assert_eq!(lines.len(), expected.len(), "{log}");
     for (line, start) in lines.iter().zip(expected) {
         assert!(line.starts_with(start) && line.ends_with(" ms"), "{log}");

@@ -80,14 +80,15 @@ fn the_data_directory_is_its_owners_alone_also_an_old_one() {
 }
 
 #[test]
-fn commands_that_make_a_data_directory_make_it_so() {
-    for command in ["migrate", "check"] {
-        let folder = TempDir::with_prefix("nudge-test-").unwrap();
-        let data = folder.path().join("new");
+fn a_command_that_makes_a_data_directory_makes_it_so() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let data = folder.path().join("new");
+    for (command, makes) in [("check", false), ("migrate", true)] {
         let output = child::run(site!(), &[command, "--data-dir", data.to_str().unwrap()]);
         assert!(output.status.success(), "{command}: {output:?}");
-        assert_eq!(open_to_others(&data), [], "{command}");
+        assert_eq!(data.exists(), makes, "{command}");
     }
+    assert_eq!(open_to_others(&data), []);
 }
 
 #[test]

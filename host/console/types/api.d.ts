@@ -1955,7 +1955,7 @@ export interface paths {
         put?: never;
         /** Starts a session: an SDK's first call. */
         post: operations["start_session"];
-        /** Ends a session: its token stops working at once. */
+        /** Ends a session: the tokens of its anonymous id stop working at once. */
         delete: operations["end_session"];
         options?: never;
         head?: never;
@@ -8071,7 +8071,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version that the caller expects, in quotes. */
+                /** @description The versions of which the caller expects one, in quotes. */
                 "If-Match"?: string;
             };
             path: {
@@ -8103,7 +8103,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version that the caller expects, in quotes. */
+                /** @description The versions of which the caller expects one, in quotes. */
                 "If-Match"?: string;
             };
             path: {
@@ -8327,7 +8327,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version that the caller expects, in quotes. */
+                /** @description The versions of which the caller expects one, in quotes. */
                 "If-Match"?: string;
             };
             path: {
@@ -8360,7 +8360,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version that the caller expects, in quotes. */
+                /** @description The versions of which the caller expects one, in quotes. */
                 "If-Match"?: string;
             };
             path: {
@@ -8988,7 +8988,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version that the caller expects, in quotes. */
+                /** @description The versions of which the caller expects one, in quotes. */
                 "If-Match"?: string;
             };
             path: {
@@ -9021,7 +9021,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version that the caller expects, in quotes. */
+                /** @description The versions of which the caller expects one, in quotes. */
                 "If-Match"?: string;
             };
             path: {
@@ -10571,7 +10571,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version that the caller expects, in quotes. */
+                /** @description The versions of which the caller expects one, in quotes. */
                 "If-Match"?: string;
             };
             path: {
@@ -10604,7 +10604,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version that the caller expects, in quotes. */
+                /** @description The versions of which the caller expects one, in quotes. */
                 "If-Match"?: string;
             };
             path: {
@@ -10991,7 +10991,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version that the caller expects, in quotes. */
+                /** @description The versions of which the caller expects one, in quotes. */
                 "If-Match"?: string;
             };
             path: {
@@ -11024,7 +11024,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version that the caller expects, in quotes. */
+                /** @description The versions of which the caller expects one, in quotes. */
                 "If-Match"?: string;
             };
             path: {
@@ -11167,7 +11167,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version that the caller expects, in quotes. */
+                /** @description The versions of which the caller expects one, in quotes. */
                 "If-Match"?: string;
             };
             path: {
@@ -11344,7 +11344,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version that the caller expects, in quotes. */
+                /** @description The versions of which the caller expects one, in quotes. */
                 "If-Match"?: string;
             };
             path: {
@@ -11377,7 +11377,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version that the caller expects, in quotes. */
+                /** @description The versions of which the caller expects one, in quotes. */
                 "If-Match"?: string;
             };
             path: {

@@ -312,7 +312,7 @@ fn session(
     }
 }
 
-/// Ends a session: its token stops working at once.
+/// Ends a session: the tokens of its anonymous id stop working at once.
 #[utoipa::path(delete, path = "/v1/sdk/session", tag = "sdk", request_body = Option<EndSessionRequest>,
     responses((status = 204)))]
 pub async fn end_session(

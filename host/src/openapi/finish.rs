@@ -289,7 +289,9 @@ fn if_match() -> Parameter {
         .name("If-Match")
         .parameter_in(ParameterIn::Header)
         .required(Required::False)
-        .description(Some("The version that the caller expects, in quotes."))
+        .description(Some(
+            "The versions of which the caller expects one, in quotes.",
+        ))
         .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
         .build()
 }
