@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nudge_db::Tx;
 use serde_json::json;
 use tests::session::text;
 use tests::{TestApp, on_both_backends};
@@ -75,16 +76,21 @@ async fn what_is_changed_amid_a_deletion_stays(app: &mut TestApp) {
             .await
             .unwrap();
         assert_eq!(changed, 1);
-        let expecting = app.admin().and("if-match", "\"1\"");
-        let commit = async {
-            // By then the request waits for this transaction.
-            tokio::time::sleep(Duration::from_millis(500)).await;
-            tx.commit().await.unwrap();
-        };
-        let (answer, ()) = tokio::join!(app.delete(&path, &expecting), commit);
-        answer.refused(412, "version_mismatch");
-        assert_eq!(app.get(&path, &app.admin()).await.ok()["version"], 2);
+        stays(app, &path, tx).await;
     }
+}
+
+/// What a transaction changes to version 2, which commits amid a deletion of version 1, is not deleted.
+async fn stays(app: &TestApp, path: &str, tx: Tx) {
+    let expecting = app.admin().and("if-match", "\"1\"");
+    let commit = async {
+        // By then the request waits for this transaction.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        tx.commit().await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(app.delete(path, &expecting), commit);
+    answer.refused(412, "version_mismatch");
+    assert_eq!(app.get(path, &app.admin()).await.ok()["version"], 2);
 }
 
 async fn an_app_that_is_changed_amid_its_deletion_stays(app: &mut TestApp) {
@@ -97,15 +103,7 @@ async fn an_app_that_is_changed_amid_its_deletion_stays(app: &mut TestApp) {
         .await
         .unwrap();
     assert_eq!(changed, 1);
-    let expecting = app.admin().and("if-match", "\"1\"");
-    let commit = async {
-        // By then the request waits for this transaction.
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        tx.commit().await.unwrap();
-    };
-    let (answer, ()) = tokio::join!(app.delete(&path, &expecting), commit);
-    answer.refused(412, "version_mismatch");
-    assert_eq!(app.get(&path, &app.admin()).await.ok()["version"], 2);
+    stays(app, &path, tx).await;
     let jobs: Vec<(String,)> = app.rows("SELECT kind FROM jobs").await;
     assert!(jobs.is_empty(), "{jobs:?}");
 }

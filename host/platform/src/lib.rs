@@ -32,6 +32,7 @@ pub mod config;
 pub mod due;
 pub mod event_names;
 pub mod field_error;
+pub mod handover;
 pub mod hidden;
 pub mod id;
 pub mod jobs;

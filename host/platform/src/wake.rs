@@ -1,15 +1,15 @@
-//! Waking the sender of push messages.
+//! Waking a loop that looks for work.
 
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-/// Wakes the sender: a delivery was queued. Cheap to clone.
+/// Wakes the loop: there is work. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Wake(Arc<Notify>);
 
 impl Wake {
-    /// Looks for deliveries now rather than at the next turn.
+    /// Has it look now rather than at the next turn.
     pub fn wake(&self) {
         self.0.notify_one();
     }

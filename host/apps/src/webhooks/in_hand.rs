@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use nudge_platform::handover::Handover;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::futures::Notified;
+use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
 use super::Message;
@@ -23,12 +24,7 @@ const OF_ENDPOINT: usize = 1_024;
 pub struct InHand {
     node: Uuid,
     held: Arc<Mutex<Held>>,
-    bell: Arc<Notify>,
-    /// Whether a claim may be in the database that nobody here knows of.
-    in_doubt: Arc<AtomicBool>,
-    ready: mpsc::UnboundedSender<Ready>,
-    /// Until the sender has it.
-    made: Arc<Mutex<Option<mpsc::UnboundedReceiver<Ready>>>>,
+    handover: Handover<Ready>,
 }
 
 #[derive(Debug, Default)]
@@ -68,20 +64,16 @@ pub struct Ready {
 impl InHand {
     /// Nothing is in hand of a process. `node` is the process.
     pub fn new(node: Uuid) -> Self {
-        let (ready, made) = mpsc::unbounded_channel();
         Self {
             node,
             held: Arc::default(),
-            bell: Arc::default(),
-            in_doubt: Arc::default(),
-            ready,
-            made: Arc::new(Mutex::new(Some(made))),
+            handover: Handover::default(),
         }
     }
 
     /// What is written as claimed comes here from now on. None: it goes to somebody else already.
-    pub fn open(&self) -> Option<mpsc::UnboundedReceiver<Ready>> {
-        let made = self.made.lock().take()?;
+    pub fn open(&self) -> Option<UnboundedReceiver<Ready>> {
+        let made = self.handover.open()?;
         self.held.lock().is_open = true;
         Some(made)
     }
@@ -92,18 +84,18 @@ impl InHand {
     }
 
     /// Has the sender look for messages now.
-    pub fn ring(&self) {
-        self.bell.notify_one();
+    pub fn wake(&self) {
+        self.handover.wake();
     }
 
     /// Resolves once the sender is to look.
-    pub async fn rung(&self) {
-        self.bell.notified().await;
+    pub fn notified(&self) -> Notified<'_> {
+        self.handover.notified()
     }
 
     /// Whether, since this was asked last, messages may have been written as claimed of which nobody here knows.
     pub fn take_doubt(&self) -> bool {
-        self.in_doubt.swap(false, Ordering::Relaxed)
+        self.handover.take_doubt()
     }
 
     /// Whether a message is in hand.
@@ -140,10 +132,6 @@ impl InHand {
     /// Has messages of an app that are about to be written be written as claimed, as far as there is room. One that follows
     /// another one of its source is left to the database, where it waits for that.
     pub(super) fn reserve(&self, app_id: Uuid, messages: &mut [Message]) -> Reserved {
-        let mut reserved = Reserved {
-            of: self.clone(),
-            ready: Vec::new(),
-        };
         let mut begun = HashSet::new();
         let mut ready: BTreeMap<Uuid, Vec<Claimed>> = BTreeMap::new();
         let mut held = self.held.lock();
@@ -162,8 +150,10 @@ impl InHand {
             webhook_id,
             messages,
         });
-        reserved.ready.extend(ready);
-        reserved
+        Reserved {
+            of: self.clone(),
+            ready: ready.collect(),
+        }
     }
 }
 
@@ -220,8 +210,7 @@ impl Reserved {
     /// Gives the sender the messages. Call it after the commit.
     pub(super) fn send(mut self) {
         for ready in std::mem::take(&mut self.ready) {
-            // Where the sender has ended, the process does so too.
-            drop(self.of.ready.send(ready));
+            self.of.handover.send(ready);
         }
     }
 }
@@ -234,8 +223,7 @@ impl Drop for Reserved {
         }
         let messages = ready.iter().flat_map(|ready| &ready.messages);
         self.of.free(messages.map(|message| message.id));
-        self.of.in_doubt.store(true, Ordering::Relaxed);
-        self.of.ring();
+        self.of.handover.doubt();
     }
 }
 

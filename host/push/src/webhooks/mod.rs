@@ -147,7 +147,7 @@ impl Webhooks {
 
     /// Has the sender look for messages now.
     pub fn ring(&self) {
-        self.in_hand.ring();
+        self.in_hand.wake();
     }
 }
 

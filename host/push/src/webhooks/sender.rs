@@ -147,7 +147,7 @@ impl Sender {
         while !self.has_room && self.outcomes.len() < TOGETHER {
             let note_at = self.note_at;
             tokio::select! {
-                () = in_hand.rung() => return,
+                () = in_hand.notified() => return,
                 Some(ready) = next(&mut self.made) => return self.keep(ready),
                 Some(step) = self.ended.recv() => self.take(step),
                 () = sleep_until(note_at.unwrap_or_else(Instant::now)), if note_at.is_some() => return,
@@ -261,10 +261,8 @@ impl Sender {
         let mut over = Vec::new();
         for (webhook_id, waiting) in &mut self.waiting {
             let of = (waiting.app_id, *webhook_id);
-            let front = |it: &mut VecDeque<(Instant, Claimed)>| {
-                it.pop_front_if(|(since, _)| is_over(*since, *webhook_id))
-            };
-            while let Some((_, message)) = front(&mut waiting.messages) {
+            let is_over = |(since, _): &mut (Instant, Claimed)| is_over(*since, *webhook_id);
+            while let Some((_, message)) = waiting.messages.pop_front_if(is_over) {
                 over.push(outcome::untried(of, message, now));
             }
         }

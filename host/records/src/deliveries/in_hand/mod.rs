@@ -7,12 +7,13 @@ mod share;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use nudge_db::Timestamp;
-use nudge_platform::wake::Wake;
+use nudge_platform::handover::Handover;
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
+use tokio::sync::futures::Notified;
+use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
 use super::store::written;
@@ -24,12 +25,7 @@ pub use share::HANDED_TOGETHER;
 pub struct InHand {
     node: Uuid,
     held: Arc<Mutex<Held>>,
-    wake: Wake,
-    /// Whether a claim may be in the database that nobody here knows of.
-    in_doubt: Arc<AtomicBool>,
-    ready: mpsc::UnboundedSender<Ready>,
-    /// Until the sender has it.
-    made: Arc<Mutex<Option<mpsc::UnboundedReceiver<Ready>>>>,
+    handover: Handover<Ready>,
 }
 
 #[derive(Debug, Default)]
@@ -108,37 +104,33 @@ pub struct Claimed {
 impl InHand {
     /// Nothing is in hand of a process. `node` is the process.
     pub fn new(node: Uuid) -> Self {
-        let (ready, made) = mpsc::unbounded_channel();
         Self {
             node,
             held: Arc::default(),
-            wake: Wake::default(),
-            in_doubt: Arc::default(),
-            ready,
-            made: Arc::new(Mutex::new(Some(made))),
+            handover: Handover::default(),
         }
     }
 
     /// What is made as claimed comes here from now on. None: it goes to somebody else already.
-    pub fn open(&self) -> Option<mpsc::UnboundedReceiver<Ready>> {
-        let made = self.made.lock().take()?;
+    pub fn open(&self) -> Option<UnboundedReceiver<Ready>> {
+        let made = self.handover.open()?;
         self.held.lock().is_open = true;
         Some(made)
     }
 
     /// Wakes the sender: a delivery is to be claimed.
     pub fn wake(&self) {
-        self.wake.wake();
+        self.handover.wake();
     }
 
     /// Resolves at the next wake.
-    pub fn notified(&self) -> tokio::sync::futures::Notified<'_> {
-        self.wake.notified()
+    pub fn notified(&self) -> Notified<'_> {
+        self.handover.notified()
     }
 
     /// Whether, since this was asked last, deliveries may have been made as claimed of which nobody here knows.
     pub fn take_doubt(&self) -> bool {
-        self.in_doubt.swap(false, Ordering::Relaxed)
+        self.handover.take_doubt()
     }
 
     /// Whether a delivery is in hand.
@@ -235,7 +227,7 @@ impl InHand {
         }
         drop(held);
         if !deliveries.is_empty() {
-            self.wake.wake();
+            self.handover.wake();
         }
     }
 }
@@ -306,8 +298,7 @@ impl Reserved {
             let known = ready.deliveries.extract_if(.., |it| !made.contains(&it.id));
             let known: Vec<Uuid> = known.map(|delivery| delivery.id).collect();
             ready.places.free(known);
-            // Where the sender has ended, the process does so too.
-            drop(self.of.ready.send(ready));
+            self.of.handover.send(ready);
         }
         if self.are_some_left {
             self.of.wake();
@@ -319,8 +310,7 @@ impl Drop for Reserved {
     fn drop(&mut self) {
         if !self.ready.is_empty() {
             self.ready.clear();
-            self.of.in_doubt.store(true, Ordering::Relaxed);
-            self.of.wake();
+            self.of.handover.doubt();
         }
     }
 }
