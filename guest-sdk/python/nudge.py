@@ -36,12 +36,35 @@ MISSING = object()
 """A property that is not there, or is withheld by the app's privacy policy; `None` is a JSON null."""
 
 
+def _text(value: Any, what: str) -> str:
+    """A text of the contract. A value of another type would end the call without a word."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a str, and is {value!r}")
+    return value
+
+
+def _texts(values: Any, what: str) -> list:
+    """A list of texts of the contract."""
+    if isinstance(values, str):
+        raise TypeError(f"{what} must be a list of str, and is {values!r}")
+    return [_text(value, f"each of {what}") for value in values]
+
+
+def _answered(value: Any, name: str) -> Any:
+    """What a method of the plugin answers. Nothing would ever await a coroutine."""
+    if hasattr(value, "__await__"):
+        value.close()
+        raise TypeError(f"`{name}` must answer at once: it can't be async")
+    return value
+
+
 class ConfigError(Exception):
     """What is wrong with a configuration: raise it in `check`."""
 
     def __init__(self, code: str, pointer: str, message: str):
         super().__init__(message)
-        self.problems = [Problem(code, pointer, message, [])]
+        texts = [_text(text, "each of a problem's texts") for text in (code, pointer, message)]
+        self.problems = [Problem(*texts, [])]
 
     @classmethod
     def several(cls, errors: list) -> "ConfigError":
@@ -57,7 +80,7 @@ class Refused(Exception):
 
     def __init__(self, code: str, message: str):
         super().__init__(message)
-        self.code = code
+        self.code = _text(code, "a refusal's code")
 
 
 def log(message: Any, level: str = "INFO") -> None:
@@ -68,8 +91,13 @@ def log(message: Any, level: str = "INFO") -> None:
 def reads(events=(), properties=(), subject_properties=(), history=()) -> Reads:
     """What decisions under a configuration read: the host sends nothing else. `history` are names of events whose
     past is asked for without being called for them."""
-    more = [("history", name) for name in history]
-    return Reads(list(events), list(properties), list(subject_properties), more)
+    more = [("history", name) for name in _texts(history, "history")]
+    return Reads(
+        _texts(events, "events"),
+        _texts(properties, "properties"),
+        _texts(subject_properties, "subject_properties"),
+        more,
+    )
 
 
 def _instant(micros: int) -> datetime:
@@ -195,12 +223,23 @@ class _Plugin:
         raise NotImplementedError
 
     def describe(self) -> Description:
-        schema = json.dumps(self.config_schema) if self.config_schema else ""
-        return Description(self.name, self.version, self.summary, schema, [])
+        try:
+            schema = json.dumps(self.config_schema) if self.config_schema else ""
+            texts = [_text(getattr(self, what), what) for what in ("name", "version", "summary")]
+            return Description(*texts, schema, [])
+        except Exception as error:
+            log(_told(error), "ERROR")
+            raise
+
+    def _reads(self, config: Any) -> Reads:
+        found = _answered(self.check(config), "check")
+        if not isinstance(found, Reads):
+            raise TypeError(f"`check` must return `reads(…)`, and returned {found!r}")
+        return found
 
     def check_config(self, config: str) -> Reads:
         try:
-            return self.check(json.loads(config))
+            return self._reads(json.loads(config))
         except ConfigError as error:
             raise Err(error.problems) from None
         except Exception as error:
@@ -325,6 +364,7 @@ class Subject:
     def set_timer(self, key: str, ahead: timedelta, payload: Any = None) -> None:
         """Sets a timer, in place of one with the same key."""
         at = _micros(self.now + ahead)
+        key = _text(key, "a timer's key")
         self._host.set_timer(self._number, self._item, key, at, json.dumps(payload).encode())
 
     def cancel_timer(self, key: str) -> None:
@@ -336,6 +376,7 @@ class Subject:
     def explain(self, check: str, passed: bool, detail: str = "") -> None:
         """Says why, for the person who asks."""
         if self._host.explaining():
+            check, detail = _text(check, "a check"), _text(detail, "a check's detail")
             self._host.explain(self._number, self._item, check, passed, detail)
 
 
@@ -375,7 +416,7 @@ class Trigger(_Plugin):
         batch = _Batch(host)
         for number in range(host.campaign_count()):
             config = json.loads(host.campaign_config(number))
-            table = _Table(host.campaign_cells(number), self.check(config).properties)
+            table = _Table(host.campaign_cells(number), self._reads(config).properties)
             campaign = _Campaign(host, batch, number, table)
             fired = []
             for row, item in enumerate(host.campaign_items(number)):
@@ -384,9 +425,9 @@ class Trigger(_Plugin):
                 if item in batch.timers:
                     payload = json.loads(host.timer_payload(item) or b"null")
                     timer = Timer(host.timer_key(item) or "", payload, event)
-                    fires = self.on_timer(config, timer, subject)
+                    fires = _answered(self.on_timer(config, timer, subject), "on_timer")
                 else:
-                    fires = self.on_event(config, event, subject)
+                    fires = _answered(self.on_event(config, event, subject), "on_event")
                 if fires is True:
                     fired.append(item)
             if fired:
@@ -438,15 +479,16 @@ class Validation(_Plugin):
         found = []
         for number in range(host.definition_count()):
             config = json.loads(host.definition_config(number))
-            table = _Table(host.definition_cells(number), self.check(config).properties)
+            table = _Table(host.definition_cells(number), self._reads(config).properties)
             for row, item in enumerate(host.definition_items(number)):
-                for violation in self.find(config, ValidatedEvent(host, table, item, row)):
+                event = ValidatedEvent(host, table, item, row)
+                for violation in _answered(self.find(config, event), "find"):
                     found.append(
                         _Violation(
                             item,
-                            violation.code,
-                            violation.property,
-                            violation.expected,
+                            _text(violation.code, "a violation's code"),
+                            _text(violation.property, "a violation's property"),
+                            _text(violation.expected, "a violation's expected"),
                             _shown(violation.actual),
                             [],
                         )
@@ -526,8 +568,8 @@ class Personalization(_Plugin):
         now = _instant(host.now())
         for number in range(host.message_count()):
             config = json.loads(host.message_config(number))
-            declared = self.check(config)
-            keys = list(self.data_keys(config))
+            declared = self._reads(config)
+            keys = _texts(_answered(self.data_keys(config), "data_keys"), "data_keys")
             tables = (
                 _Table(host.subject_cells(number), declared.subject_properties),
                 _Table(host.trigger_cells(number), declared.properties),
@@ -536,16 +578,17 @@ class Personalization(_Plugin):
             resolutions = []
             for row, item in enumerate(host.message_items(number)):
                 recipient = Recipient(host, item, row, tables, now)
-                for binding, found in self.values(config, recipient).items():
+                values = _answered(self.values(config, recipient), "values")
+                for binding, found in values.items():
                     resolutions.append(
                         _Resolution(
                             item,
-                            binding,
+                            _text(binding, "a binding"),
                             _to_wit(found.value),
-                            found.text,
+                            _text(found.text, "a resolution's text"),
                             found.used_fallback,
-                            found.issue,
-                            found.detail,
+                            _text(found.issue, "a resolution's issue"),
+                            _text(found.detail, "a resolution's detail"),
                             [],
                         )
                     )

@@ -1,6 +1,6 @@
 // Serves the files of `app/` in front of a server that serves the rest: a change of a page is seen without a build.
 //
-//   node dev.mjs --server http://127.0.0.1:8080 [--port 0]
+//   node dev.mjs --server http://127.0.0.1:8480 [--port 0]
 //
 // Sign in with a code that `nudge console-link` or `nudge dev` prints.
 import { readFileSync } from "node:fs";
@@ -47,7 +47,7 @@ function proxy(server, request, response) {
 
 const { values } = parseArgs({ options: { server: { type: "string" }, port: { type: "string", default: "0" } } });
 if (!values.server) {
-  console.error("say where the server is: `--server http://127.0.0.1:8080`");
+  console.error("say where the server is: `--server http://127.0.0.1:8480`");
   process.exit(2);
 }
 const listener = http.createServer((request, response) => {

@@ -84,10 +84,9 @@ fn own() -> OpenApiRouter<Shared> {
 
 /// The whole main listener. `with_operations` adds the operators' routes (embedded mode).
 pub fn router(services: Shared, with_operations: bool) -> serde_json::Result<Router> {
-    let (api, document) = api(&services);
+    let (api, _) = api(&services);
     // Everybody may read them, so that they take places as all other requests do.
-    let mut pages =
-        openapi::routes(&services, &openapi::finish(document)?)?.merge(web_sdk::routes());
+    let mut pages = openapi::routes(&services)?.merge(web_sdk::routes());
     pages = pages
         .merge(book::routes())
         .merge(console::routes())

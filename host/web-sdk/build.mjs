@@ -39,7 +39,7 @@ const OWN = /^(again|characters|closed|control|describedBy|direction|done|elemen
 
 /** The same of the core, among which are no members of what is stored or told other tabs. */
 const CORE =
-  /^(activity|again|answered|around|ask|change|channel|claim|complaints|decide|deciding|degrade|deliver|depart|drafts|emit|end|ended|enter|failures|forget|give|gone|granted|head|hear|held|here|hold|host|hurry|isAlone|isFinal|isImmediate|isKept|isStale|later|lead|leads|leave|listen|listeners|load|look|looking|makeHost|maySee|most|notBefore|note|offer|offered|options|page|part|pending|poller|polls|post|proof|prove|ready|refused|release|remove|renderer|repoll|resume|retryAfter|run|said|say|send|sender|sending|session|shows|started|starting|stop|stopped|store|tabs|temporary|timer|unheard|unproven|unsent|urge|waits|with|writing)$/;
+  /^(activity|again|answered|around|ask|change|channel|claim|complaints|decide|deciding|degrade|deliver|depart|drafts|emit|end|ended|enter|failures|forget|give|gone|granted|head|hear|held|here|hold|host|hurry|isAlone|isFinal|isImmediate|isKept|isStale|later|lead|leads|leave|listen|listeners|load|look|looking|makeHost|maySee|most|notBefore|note|offer|offered|options|page|part|pending|poller|post|proof|prove|ready|refused|release|remove|renderer|repoll|resume|retryAfter|run|said|say|send|sender|sending|session|shows|started|starting|stop|stopped|store|tabs|temporary|timer|unheard|unproven|unsent|urge|waits|with|writing)$/;
 
 /** Bundles one entry for the server; answers its text. */
 async function served(entry, format, define = {}, mangleProps = undefined) {

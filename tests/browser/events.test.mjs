@@ -355,13 +355,16 @@ test("a reset amid a flight parts the two people's events", async (t) => {
   assert.equal(gate.of("DELETE /v1/sdk/session").at(-1).status, 204);
 });
 
-const ASKED = { "by a button": { mode: "on_demand", trigger: undefined, settings: { presentation: "feedback_button" } }, "by an event": {} };
+const BUTTON = { mode: "on_demand", trigger: undefined, settings: { presentation: "feedback_button" } };
+const ASKED = { "by a button": BUTTON, "by an event": {}, "in a tab that does not lead": {} };
 
 for (const [how, fields] of Object.entries(ASKED)) test(`a reset amid the flight of what was asked ${how} parts the two people's answers`, async (t) => {
   const { server, gate, shop, options } = await setUp(t);
   const backend = await Backend.of(server);
   const survey = await server.survey(fields);
-  const page = await open(await profile(t), shop.url, options);
+  const context = await profile(t);
+  if (how.includes("tab")) await (await open(context, shop.url, options)).evaluate(() => nudge.flush());
+  const page = await open(context, shop.url, options);
   await page.evaluate((token) => (nudge.identify(token), nudge.flush()), backend.token("ada"));
   if (fields.mode) await page.locator("nudge-ui .fab").click();
   else await page.evaluate(() => void nudge.track("order_placed"));
@@ -379,6 +382,8 @@ for (const [how, fields] of Object.entries(ASKED)) test(`a reset amid the flight
   const answered = await until("the answer", () => gate.requests.find(({ route, status }) => route.endsWith("/answers") && status));
   assert.equal(answered.status, 200);
   await until("the session's end", () => gate.of("DELETE /v1/sdk/session").some(({ status }) => status == 204));
+  const completed = await until("the attempt's end", () => gate.requests.find(({ route, status }) => route.endsWith("/complete") && status));
+  assert.equal(completed.status, 200, "nor does it end between an answer and what follows that");
   const sent = gate.requests.filter(({ route }) => /^POST .*(attempts|answers)$/.test(route));
   assert.deepEqual(sent.filter(({ text }) => text.includes(other.anonymousId)), []);
   const { items } = await server.api("GET", `/surveys/${survey.id}/attempts`);
@@ -451,15 +456,16 @@ test("a screen's name that is cut, or has half a character, spoils no event", as
   });
   await arrived(server, "order_placed", 1);
   assert.deepEqual(await page.evaluate(() => errors), []);
-  // The event of such a name is odd itself; those after it are not.
   await page.evaluate(() => {
     nudge.screen("half \ud83d");
     nudge.track("order_placed", { n: 1 });
+    return nudge.flush();
   });
   await arrived(server, "order_placed", 2);
-  // The server has the events before the page has its answer.
-  await until("the page is told", async () => (await page.evaluate(() => errors)).length > 0);
-  assert.equal((await page.evaluate(() => errors)).length, 1);
+  assert.deepEqual(await page.evaluate(() => errors), []);
+  const [{ anonymousId }] = await server.users();
+  const names = (await server.events(anonymousId)).filter(({ name }) => name == "screen_viewed").map(({ properties }) => properties.screenName);
+  assert.deepEqual(names, [`${"x".repeat(119)}😀 and more`, "half \ufffd"]);
   const screens = gate.of("POST /v1/sdk/ingest").filter(({ status }) => status == 200).map(({ text }) => JSON.parse(text).delivery?.screenName);
   assert.deepEqual(screens.filter(Boolean), [`${"x".repeat(119)}😀`, "half \ufffd"]);
 });

@@ -403,7 +403,7 @@ test("a tab that was closed is offered nothing, and nobody who looks there is po
   const polling = () => gate.of("GET /v1/sdk/instructions").filter(({ status }) => status === undefined).length;
   const last = await open(context, shop.url, options);
   await page.evaluate(() => {
-    Object.defineProperty(document, "visibilityState", { configurable: true, get: () => "hidden" });
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => true });
     document.dispatchEvent(new Event("visibilitychange"));
   });
   await until("a poll for who looks", () => polling() > 0);

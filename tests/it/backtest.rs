@@ -22,6 +22,7 @@ on_both_backends!(
     what_the_candidate_fails_on_is_counted,
     an_event_that_is_poison_spoils_no_other,
     the_window_and_the_limit_are_kept,
+    replayed_events_are_where_they_arrived,
     a_backtest_touches_nothing_and_survives_a_restart,
     definitions_are_compared_by_what_they_reject,
     operators_name_the_app,
@@ -37,13 +38,13 @@ on_both_backends!(
 const ENDS: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
-async fn ask(app: &TestApp, plugin: &str, version: &str, body: &Value) -> Answer {
+pub(crate) async fn ask(app: &TestApp, plugin: &str, version: &str, body: &Value) -> Answer {
     let path = app.path(&format!("/plugins/{plugin}/versions/{version}/backtest"));
     app.post(&path, &app.admin(), body).await
 }
 
 /// Waits for a job; answers its result.
-async fn result(app: &TestApp, job: &Value) -> Value {
+pub(crate) async fn result(app: &TestApp, job: &Value) -> Value {
     let id = job["jobId"].as_str().unwrap();
     let path = app.path(&format!("/jobs/{id}"));
     let started = Instant::now();
@@ -293,6 +294,35 @@ async fn the_window_and_the_limit_are_kept(app: &mut TestApp) {
     assert_eq!(counts(&since)[0], 2, "{since}");
 }
 
+async fn replayed_events_are_where_they_arrived(app: &mut TestApp) {
+    upload(app, versioned(9, 1)).await.data(201);
+    let survey = app
+        .survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let ada = app.session("ada").await;
+    purchases(app, &ada, 3).await;
+    for _ in 0..3 {
+        let events: Vec<Value> = (0..500)
+            .map(|_| app.event(&ada, "replayed", &json!({})))
+            .collect();
+        app.ingest(&ada, &events).await.ok();
+    }
+    app.settle().await;
+    // As a replay stores them: they have new numbers, and arrived long ago.
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql("UPDATE events SET received_at = received_at - $1 WHERE name = 'replayed'")
+        .bind(86_400_000_000_i64)
+        .execute()
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(
+        counts(&against_everything(app, survey, -3600).await)[0],
+        3,
+        "those before them"
+    );
+}
+
 async fn a_backtest_touches_nothing_and_survives_a_restart(app: &mut TestApp) {
     upload(app, versioned(9, 1)).await.data(201);
     let occurrence = json!({"mode": "every_nth", "n": 2});
@@ -336,7 +366,8 @@ async fn definitions_are_compared_by_what_they_reject(app: &mut TestApp) {
 
     let body = json!({"since": app.time(-3600)});
     let result = backtest(app, "default-validation", number, body).await;
-    assert_eq!(counts(&result), [1, 1, 0, 0, 0], "{result}");
+    // What is refused is a dead letter.
+    assert_eq!(counts(&result), [2, 2, 0, 0, 0], "{result}");
 }
 
 async fn operators_name_the_app(app: &mut TestApp) {

@@ -276,12 +276,11 @@ async fn one_letter_replayed_at_the_same_time_fires_once(app: &mut TestApp) {
         queue(app, &path, &body),
         run(app, "replay", &bulk),
     );
-    let mut replayed = job["result"]["replayed"].as_i64().unwrap();
+    // Whoever comes later is told so, too.
     for answer in [one, two, three] {
-        assert!([200, 404].contains(&answer.status), "{}", answer.text);
-        replayed += i64::from(answer.status == 200);
+        assert_eq!(answer.ok(), json!({"status": "replayed"}));
     }
-    assert_eq!(replayed, 1);
+    assert!(job["result"]["replayed"].as_i64().unwrap() <= 1, "{job}");
     app.settle().await;
     assert_eq!(app.stored("purchase").await, 1);
     assert_eq!(instruction_ids(&app.offered(&ada).await).len(), 1);

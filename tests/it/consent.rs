@@ -7,6 +7,7 @@ on_both_backends!(
     consent_is_granted_until_it_is_refused,
     consent_is_absent_until_given_where_the_app_requires_it,
     a_refusal_is_not_undone_by_a_merge_with_who_says_nothing,
+    each_purpose_has_a_last_word_of_its_own,
     events_without_consent_are_refused_one_by_one,
     nothing_is_presented_without_consent_to_messages,
     a_delivery_that_is_sent_again_presents_nothing_without_consent,
@@ -60,6 +61,24 @@ async fn a_refusal_is_not_undone_by_a_merge_with_who_says_nothing(app: &mut Test
     say(app, &known, json!({})).await;
     let both = backend.identify(app, "ada", "e-1").await;
     assert_eq!(say(app, &both, json!({})).await["analytics"], false);
+}
+
+/// A page that repeats one consent has said nothing new of the other.
+async fn each_purpose_has_a_last_word_of_its_own(app: &mut TestApp) {
+    let backend = crate::identity::Backend::new(app).await;
+    let web = backend.identify(app, "web", "e-1").await;
+    say(app, &web, json!({"analytics": true, "messaging": true})).await;
+    app.advance(1);
+    let phone = app.session("phone").await;
+    say(app, &phone, json!({"analytics": false, "messaging": false})).await;
+    app.advance(1);
+    say(app, &web, json!({"analytics": true})).await;
+    let both = backend.identify(app, "phone", "e-1").await;
+    let data = say(app, &both, json!({})).await;
+    assert_eq!(
+        (&data["analytics"], &data["messaging"]),
+        (&json!(true), &json!(false))
+    );
 }
 
 async fn consent_is_absent_until_given_where_the_app_requires_it(app: &mut TestApp) {

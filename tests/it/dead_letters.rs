@@ -187,11 +187,16 @@ async fn a_patched_replay_is_accepted_and_fires(app: &mut TestApp) {
         event["eventId"]
     );
 
-    let path = format!("{}/replay", letter(app, &id));
-    app.post(&path, &app.editor(), &json!({}))
+    // Whoever has lost the answer asks again.
+    for patch in [json!({}), json!({"patch": {"total": 9}})] {
+        let again = self::replay(app, &id, &patch).await;
+        assert_eq!(again, json!({"status": "replayed"}));
+    }
+    assert_eq!(app.stored("purchase").await, 1);
+    assert_eq!(app.count("replayed_letters").await, 1);
+    app.delete(&letter(app, &id), &app.editor())
         .await
         .refused(404, "not_found");
-    assert_eq!(app.stored("purchase").await, 1);
 }
 
 async fn a_replay_works_once_the_definition_is_changed(app: &mut TestApp) {
@@ -350,6 +355,10 @@ async fn an_acknowledged_letter_is_gone(app: &mut TestApp) {
         .await
         .refused(404, "not_found");
     app.delete(&letter(app, &id), &app.editor())
+        .await
+        .refused(404, "not_found");
+    let path = format!("{}/replay", letter(app, &id));
+    app.post(&path, &app.editor(), &json!({}))
         .await
         .refused(404, "not_found");
 }

@@ -17,6 +17,7 @@ on_both_backends!(
     a_cancelling_event_cancels_what_waits,
     a_cancelling_event_must_match_its_filters,
     a_paused_survey_does_not_fire_what_falls_due,
+    a_survey_that_no_longer_waits_does_not_fire_what_falls_due,
     what_arrived_in_time_cancels_though_it_is_processed_late,
     what_arrived_in_time_cancels_under_another_alias,
     what_arrived_in_time_cancels_what_another_alias_began,
@@ -168,6 +169,32 @@ async fn a_paused_survey_does_not_fire_what_falls_due(app: &mut TestApp) {
     app.advance(3601);
     a_while().await;
     assert_eq!(offered(app, &ada).await, 0);
+}
+
+async fn a_survey_that_no_longer_waits_does_not_fire_what_falls_due(app: &mut TestApp) {
+    let (linked, ada) = delayed(app, json!({})).await;
+    let (button, _) = delayed(app, json!({})).await;
+    for (survey, change) in [
+        (linked, json!({"mode": "link_only"})),
+        (
+            button,
+            json!({"settings": {"presentation": "feedback_button"}}),
+        ),
+    ] {
+        let path = app.path(&format!("/surveys/{survey}"));
+        app.patch(&path, &app.editor(), &change).await.ok();
+    }
+    app.advance(3601);
+    let done = async || app.count("timers").await == 0;
+    app.until("both are due", done).await;
+    let offered = app.offered(&ada).await;
+    let kinds: Vec<&Value> = offered
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["kind"])
+        .collect();
+    assert_eq!(kinds, ["feedback"]);
 }
 
 /// What was acknowledged before the firing was due is processed first, also where both are found after a stop.

@@ -2,13 +2,17 @@
 //! parameters of queries that can't be read (contract 0, 7, 14).
 
 use serde_json::{Value, json};
+use tests::campaigns::campaign_body;
 use tests::session::survey_body;
 use tests::{Answer, TestApp, on_both_backends};
+
+use crate::segments::{plan, segment};
 
 on_both_backends!(
     a_whole_number_may_have_a_fraction_of_nothing,
     what_is_no_whole_number_is_refused_where_it_stands,
     every_range_takes_days,
+    no_range_ends_before_it_begins,
     parameters_that_cannot_be_read_are_named,
 );
 
@@ -144,6 +148,41 @@ async fn every_range_takes_days(app: &mut TestApp) {
     let filter = json!({"filter": {"from": yesterday, "to": today}});
     let replay = app.path("/dead-letters/replay");
     app.post(&replay, &app.editor(), &filter).await.data(202);
+}
+
+async fn no_range_ends_before_it_begins(app: &mut TestApp) {
+    app.session("ada").await;
+    let survey = app
+        .survey(&json!({"kind": "event", "eventName": "purchase"}))
+        .await;
+    let segment = segment(app, "Pros", plan("pro")).await;
+    let push = app.create_campaign(&campaign_body()).await.data(201);
+    let range = "?from=2026-02-01&to=2026-01-30";
+    for list in [
+        "/users/ada/events".to_owned(),
+        "/events".to_owned(),
+        "/stats".to_owned(),
+        "/audit-log".to_owned(),
+        "/dead-letters".to_owned(),
+        "/dead-letters/summary".to_owned(),
+        "/push/deliveries".to_owned(),
+        "/plugins/default-trigger/metrics".to_owned(),
+        format!("/surveys/{survey}/analytics"),
+        format!("/surveys/{survey}/responses"),
+        format!("/segments/{}/history", segment["id"].as_str().unwrap()),
+        format!("/campaigns/{}/analytics", push["id"].as_str().unwrap()),
+    ] {
+        let path = app.path(&format!("{list}{range}"));
+        let refused = app.get(&path, &app.admin()).await;
+        refused.refused(422, "validation_failed");
+        assert_eq!(refused.pointers(), ["/from"], "{list}");
+    }
+    let filter = json!({"filter": {"from": "2026-02-01", "to": "2026-01-30"}});
+    for jobs in ["/dead-letters/replay", "/dead-letters/acknowledge"] {
+        let refused = app.post(&app.path(jobs), &app.editor(), &filter).await;
+        refused.refused(422, "validation_failed");
+        assert_eq!(refused.pointers(), ["/filter/from"], "{jobs}");
+    }
 }
 
 async fn parameters_that_cannot_be_read_are_named(app: &mut TestApp) {

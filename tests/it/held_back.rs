@@ -7,6 +7,8 @@ use tests::session::instruction_ids;
 use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
+use crate::identity::Backend;
+
 on_both_backends!(
     a_cap_does_not_use_up_the_one_firing,
     neither_does_consent_nor_the_sample_nor_a_window,
@@ -16,6 +18,8 @@ on_both_backends!(
     what_waited_and_came_to_nothing_has_not_fired,
     what_had_an_effect_has_fired_whatever_became_of_it,
     modes_that_count_events_count_them,
+    what_one_of_two_has_had_is_not_fired_again_when_they_become_one,
+    what_neither_of_two_has_had_fires_when_they_become_one,
 );
 
 fn trigger(occurrence: Value) -> Value {
@@ -188,4 +192,36 @@ async fn modes_that_count_events_count_them(app: &mut TestApp) {
     may_message(app, &ada, true).await;
     assert_eq!(buys(app, &ada).await, 1, "the second, and no first again");
     assert_eq!(buys(app, &ada).await, 0);
+}
+
+async fn what_one_of_two_has_had_is_not_fired_again_when_they_become_one(app: &mut TestApp) {
+    app.survey(&once()).await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    may_message(app, &phone, false).await;
+    assert_eq!(buys(app, &phone).await, 0);
+    app.settle().await;
+    let web = app.session("web").await;
+    assert_eq!(buys(app, &web).await, 1);
+    may_message(app, &phone, true).await;
+
+    let merged = backend.identify(app, "web", "e-1").await;
+    assert_eq!(buys(app, &merged).await, 0);
+}
+
+async fn what_neither_of_two_has_had_fires_when_they_become_one(app: &mut TestApp) {
+    app.survey(&once()).await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    for session in [&phone, &web] {
+        may_message(app, session, false).await;
+        assert_eq!(buys(app, session).await, 0);
+    }
+    app.settle().await;
+    may_message(app, &phone, true).await;
+
+    let merged = backend.identify(app, "web", "e-1").await;
+    assert_eq!(buys(app, &merged).await, 1);
+    assert_eq!(buys(app, &merged).await, 0);
 }

@@ -1,5 +1,7 @@
 //! Between the moment when a deletion is queued and its end nothing that reads shows anything of the person (contract 6).
 
+use std::time::Duration;
+
 use nudge_db::Timestamp;
 use nudge_people::privacy::{self, Reference, exports};
 use reqwest::Method;
@@ -9,7 +11,9 @@ use tests::{Credential, TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::attempts::{answer, start};
+use crate::backtest::{ask, result};
 use crate::deletion::deleted;
+use crate::guests::{deploy, name, set_slot, upload};
 use crate::person::{SECRETS, everything, execute};
 
 on_both_backends!(
@@ -18,6 +22,7 @@ on_both_backends!(
     an_export_ends_when_the_deletion_is_queued,
     an_export_that_waits_is_not_made,
     what_is_shown_of_others_stays,
+    a_backtest_that_runs_shows_nothing_of_the_person,
 );
 
 /// So many seconds from now a job waits, as long as no clock comes there: less than a failed one waits at the most, since
@@ -339,4 +344,39 @@ async fn what_is_shown_of_others_stays(app: &mut TestApp) {
     assert_eq!(users["total"], 1);
     execute(app, "UPDATE jobs SET run_at = 0", &[]).await;
     deleted(app, &job_id.to_string()).await;
+}
+
+async fn a_backtest_that_runs_shows_nothing_of_the_person(app: &mut TestApp) {
+    app.config.plugins.deadline_ms = 250;
+    app.restart().await;
+    deploy(app, 1, 1).await;
+    set_slot(app, &name(1)).await.ok();
+    upload(app, test_guests::MISBEHAVING.to_vec())
+        .await
+        .data(201);
+    // The active version fires on everything, the other one not on what is small, and takes its time over what is unlucky.
+    let config = json!({"kind": "event", "eventName": "order", "mode": "slow_poison"});
+    let survey = app.survey(&config).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    let small = app.event(&ada, "order", &json!({"amount": 5}));
+    app.ingest(&ada, &[small]).await.ok();
+    let unlucky: Vec<Value> = (0..10)
+        .map(|_| app.event(&bob, "order", &json!({"amount": 13})))
+        .collect();
+    app.ingest(&bob, &unlucky).await.ok();
+    app.settle().await;
+
+    let body = json!({"since": app.time(-3600), "campaignId": survey});
+    let job = ask(app, "misbehaving", "1.0.0", &body).await.data(202);
+    let path = app.path(&format!("/jobs/{}", text(&job, "jobId")));
+    app.until("the backtest runs", async || {
+        app.get(&path, &app.viewer()).await.ok()["status"] == "running"
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    queued(app, "ada").await;
+    let result = result(app, &job).await;
+    assert_eq!(result["events"], 11, "{result}");
+    assert_eq!(result["onlyActive"], 1, "{result}");
+    assert_eq!(result["samples"], json!([]), "{result}");
 }

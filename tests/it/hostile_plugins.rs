@@ -16,6 +16,7 @@ on_both_backends!(
     events_that_a_validation_plugin_fails_on_spoil_no_other,
     violations_that_no_text_column_takes_are_kept,
     timers_that_set_themselves_again_take_turns,
+    a_timer_that_sets_itself_again_fires_again,
     a_subject_has_no_more_timers_than_it_may,
 );
 
@@ -322,6 +323,21 @@ async fn timers_that_set_themselves_again_take_turns(app: &mut TestApp) {
         assert!(after - before >= 1_000_000, "{before} {after}");
         before = after;
     }
+}
+
+async fn a_timer_that_sets_itself_again_fires_again(app: &mut TestApp) {
+    let _file = install(app, test_guests::MISBEHAVING).await;
+    app.survey(&json!({"mode": "fine"})).await;
+    let ada = app.session("ada").await;
+    assert_eq!(app.fires(&ada, "paid", &json!({"amount": 20})).await, 1);
+    let mut before = next_due(app, 0).await;
+    for issued in 2..=4 {
+        app.advance(2);
+        before = next_due(app, before).await;
+        assert_eq!(app.count("instructions").await, issued);
+    }
+    let stats = app.get(&app.path("/stats"), &app.viewer()).await.ok();
+    assert_eq!(stats["totals"]["instructions"], 4);
 }
 
 async fn a_subject_has_no_more_timers_than_it_may(app: &mut TestApp) {

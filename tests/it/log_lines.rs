@@ -232,3 +232,23 @@ async fn dev_says_which_requests_change_something_or_fail() {
         assert!(line.starts_with(start) && line.ends_with(" ms"), "{log}");
     }
 }
+
+/// Whoever chooses what is logged gets whole lines, whatever they choose.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dev_logs_what_a_filter_of_somebodys_own_says() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let variables = [
+        ("NUDGE_TELEMETRY__LOG_FORMAT", "text"),
+        (
+            "NUDGE_TELEMETRY__LOG_FILTER",
+            "warn,nudge_http::request=info",
+        ),
+    ];
+    let server = Logged::start(folder.path(), &[], &variables).await;
+    client::send(client::build().get(server.url("/v1/errors"))).await;
+    let log = std::fs::read_to_string(&server.log).unwrap();
+    let mut lines = log.lines();
+    let found =
+        lines.any(|line| line.contains("nudge_http::request") && line.contains("/v1/errors"));
+    assert!(found, "{log}");
+}

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use nudge_db::Tx;
 use serde_json::json;
+use tests::campaigns::personalization;
 use tests::session::{survey_body, text};
 use tests::{Backend, TestApp, site};
 
-use crate::guests::{activate, deploy, name, set_slot, upload, version, versioned};
+use crate::guests::{activate, deploy, name, set_slot, trigger, upload, version, versioned};
 
 async fn somebody_waits_for_a_lock(app: &TestApp) {
     app.until("nobody waits for a lock", async || {
@@ -164,13 +165,13 @@ async fn a_change_that_loses_against_another_one_is_made_again() {
     app.finish().await;
 }
 
-/// Plugin 1 of an app, locked by somebody else who is about to change it.
-async fn plugin_in_hand(app: &TestApp) -> Tx {
+/// A plugin of an app, locked by somebody else who is about to change it.
+async fn plugin_in_hand(app: &TestApp, plugin: &str) -> Tx {
     let mut other = app.services().db.write().await.unwrap();
     let locked: Vec<(String,)> = other
         .sql("SELECT name FROM plugins WHERE app_id = $1 AND name = $2 FOR UPDATE")
         .bind(app.access.app_id)
-        .bind(name(1))
+        .bind(plugin.to_owned())
         .fetch_all()
         .await
         .unwrap();
@@ -209,13 +210,13 @@ async fn a_plugin_that_is_removed_meanwhile_is_gone() {
     let path = app.path(&format!("/plugins/{}", name(1)));
     let admin = app.admin();
     upload(&app, versioned(1, 1)).await.data(201);
-    let other = plugin_in_hand(&app).await;
+    let other = plugin_in_hand(&app, &name(1)).await;
     let (removed, ()) = tokio::join!(app.delete(&path, &admin), remove_plugin(&app, other));
     removed.refused(404, "not_found");
     assert_eq!(app.audited("plugin.deleted").await.len(), 0);
 
     upload(&app, versioned(1, 1)).await.data(201);
-    let other = plugin_in_hand(&app).await;
+    let other = plugin_in_hand(&app, &name(1)).await;
     let again = upload(&app, versioned(1, 2));
     let (uploaded, ()) = tokio::join!(again, remove_plugin(&app, other));
     uploaded.data(201);
@@ -245,7 +246,7 @@ async fn no_version_comes_into_a_slot_unchecked() {
     change_one(&app, &mut tx, statement).await;
     tx.commit().await.unwrap();
 
-    let mut other = plugin_in_hand(&app).await;
+    let mut other = plugin_in_hand(&app, &name(1)).await;
     let activated = async {
         somebody_waits_for_a_lock(&app).await;
         let statement = "UPDATE plugins SET active_version = '1.0.1000002', revision = revision + 1
@@ -259,7 +260,7 @@ async fn no_version_comes_into_a_slot_unchecked() {
 
     let parts = |number| json!({"version": version(number)});
     activate(&app, 1, parts(1)).await.ok();
-    let mut other = plugin_in_hand(&app).await;
+    let mut other = plugin_in_hand(&app, &name(1)).await;
     let filled = async {
         somebody_waits_for_a_lock(&app).await;
         let statement = "INSERT INTO plugin_slots (app_id, kind, plugin, updated_at) VALUES ($1, 'trigger', $2, 0)";
@@ -268,5 +269,94 @@ async fn no_version_comes_into_a_slot_unchecked() {
     };
     let (activated, ()) = tokio::join!(activate(&app, 1, parts(2)), filled);
     activated.refused(422, "plugin_rejected");
+    app.finish().await;
+}
+
+/// A campaign is saved that the active plugin accepts, while a version that refuses it is activated, or a plugin that refuses it is
+/// put into the slot. Whoever is second is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_comes_into_force_that_refuses_what_was_saved_meanwhile() {
+    let app = TestApp::start(site!(), Backend::Postgres).await;
+    deploy(&app, 1, 2).await;
+    upload(&app, versioned(1, 1)).await.data(201);
+    let other = plugin_in_hand(&app, &name(1)).await;
+    let saved = async {
+        somebody_waits_for_a_lock(&app).await;
+        let newer = json!({"events": ["a"], "since": 1_000_002});
+        app.survey(&trigger(1, newer)).await;
+        other.rollback().await.unwrap();
+    };
+    let (activated, ()) = tokio::join!(activate(&app, 1, json!({"version": version(1)})), saved);
+    let problem = activated.refused(422, "plugin_rejected");
+    assert!(problem["detail"].as_str().unwrap().contains("older"));
+
+    let component = test_guests::MISBEHAVING.to_vec();
+    upload(&app, component).await.data(201);
+    let active = json!({"version": "1.0.0"});
+    let path = app.path("/plugins/misbehaving/activate");
+    app.post(&path, &app.admin(), &active).await.ok();
+    let other = plugin_in_hand(&app, "misbehaving").await;
+    let saved = async {
+        somebody_waits_for_a_lock(&app).await;
+        app.survey(&json!({"kind": "event", "eventName": "b"}))
+            .await;
+        other.rollback().await.unwrap();
+    };
+    let (set, ()) = tokio::join!(set_slot(&app, "misbehaving"), saved);
+    set.refused(422, "plugin_rejected");
+    app.finish().await;
+}
+
+/// A campaign is paused after the sender has looked at it, while a message of it is made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_paused_while_it_is_made_is_not_sent() {
+    let mut app = TestApp::start(site!(), Backend::Postgres).await;
+    let providers = app.with_providers().await;
+    app.credential(&providers.apns.credential()).await;
+    let ada = app.session("ada").await;
+    app.push_token(&ada, "phone", &providers.apns.token(1))
+        .await;
+    let source = json!({"kind": "latest_event", "eventName": "viewed", "lookbackDays": 30});
+    let mut personalization = personalization(&source, &[("item", "item", "string")]);
+    personalization["bindings"][0]["fallback"] = json!("it");
+    let variant = json!({"title": "{{p.item}}", "body": "b", "personalization": personalization});
+    let parts = json!({"mode": "transactional", "trigger": null, "variants": [variant]});
+    let campaign = app.campaign(&parts).await;
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    let set = async |status: &str| {
+        let body = json!({"status": status});
+        app.patch(&path, &app.editor(), &body).await.ok();
+    };
+
+    let mut held = app.services().db.write().await.unwrap();
+    held.sql("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
+        .execute()
+        .await
+        .unwrap();
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+    app.until("nobody looks for the latest event", async || {
+        let waiting: Vec<(i64,)> = app
+            .rows(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                     AND query LIKE 'SELECT seq, event_id, timestamp, properties FROM events%'",
+            )
+            .await;
+        waiting[0].0 > 0
+    })
+    .await;
+    set("paused").await;
+    held.commit().await.unwrap();
+    app.until("it does not wait for its campaign", async || {
+        let waiting: Vec<(String,)> = app
+            .rows("SELECT status FROM deliveries WHERE due_at IS NULL AND node IS NULL")
+            .await;
+        waiting == [("queued".to_owned(),)]
+    })
+    .await;
+    assert!(providers.apns.received().is_empty());
+    set("active").await;
+    app.delivery_in(&id, "delivered").await;
+    assert_eq!(providers.apns.received().len(), 1);
     app.finish().await;
 }

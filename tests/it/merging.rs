@@ -177,7 +177,7 @@ async fn a_merge_says_what_it_drops(app: &mut TestApp) {
     assert_eq!(
         entries[0]["detail"],
         json!({"dropped": {"propertyValues": 1, "propertiesOverLimit": 2, "pushRegistrations": 1,
-            "pluginStates": 0, "waitingFirings": 0}})
+            "pluginStates": 0, "pluginTimers": 0, "waitingFirings": 0}})
     );
     let told = entries[0].to_string();
     assert!(text(&entries[0], "resource").starts_with("person/"));

@@ -4,7 +4,7 @@
 use nudge_campaigns::webhooks::EventType;
 use serde_json::{Value, json};
 use tests::campaigns::personalization;
-use tests::providers::Providers;
+use tests::providers::{Providers, Reply};
 use tests::session::text;
 use tests::{Session, TestApp, on_both_backends};
 
@@ -21,6 +21,7 @@ on_both_backends!(
     letters_of_campaigns_that_do_not_run_wait,
     what_a_replay_queued_waits_and_ends_with_its_campaign,
     a_replay_goes_past_no_cap,
+    an_endpoint_is_told_of_a_message_that_fails_again,
 );
 
 const PLUGIN: &str = "misbehaving-personalization";
@@ -435,4 +436,26 @@ async fn a_replay_goes_past_no_cap(app: &mut TestApp) {
     assert_eq!(app.deliveries("").await.len(), 4);
     assert_eq!(providers.fcm.received().len(), 2);
     assert_eq!(letters(app).await.len(), 0);
+}
+
+async fn an_endpoint_is_told_of_a_message_that_fails_again(app: &mut TestApp) {
+    let providers = people(app).await;
+    let receiver = Receiver::start().await;
+    receiver.subscribe(app, "/", &[EventType::Failed]).await;
+    let slot = broken(app).await;
+    let campaign = campaign(app, "transactional", json!({"ignoreGlobalCap": true})).await;
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+    let first = receiver.wait(app, "/", 1).await;
+    app.delete(&slot, &app.admin()).await.data(204);
+    let refusal = json!({"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "no"}});
+    providers.fcm.reply_next(Reply::json(400, &refusal));
+
+    assert_eq!(replay(app, &letters(app).await[0]).await, "replayed");
+    let told = receiver.wait(app, "/", 2).await;
+    assert_eq!(first[0].json()["data"]["deliveryId"], json!(id));
+    assert_eq!(told[1].json()["data"]["deliveryId"], json!(id));
+    assert_eq!(told[0].json()["data"]["reason"], "plugin_error");
+    assert_ne!(told[1].json()["data"]["reason"], "plugin_error");
+    assert_ne!(told[0].json()["id"], told[1].json()["id"]);
 }

@@ -114,6 +114,28 @@ fn an_error_in_c_is_told_with_its_line() {
 }
 
 #[test]
+fn a_trap_in_c_names_its_function() {
+    if !has_clang() {
+        return;
+    }
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let project = project(&folder, "trigger");
+    let source = project.join("src/plugin.c");
+    let before = std::fs::read_to_string(&source).unwrap();
+    let after = before.replace("    (void)refusal;\n", "    (void)refusal;\n    abort();\n");
+    assert_ne!(before, after);
+    std::fs::write(&source, after).unwrap();
+    let dir = project.to_str().unwrap();
+    let output = nudge(None, &["plugin", "test", "--dir", dir]);
+    assert!(!output.status.success());
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        report.contains(", in abort called by exports_plugin_evaluate"),
+        "{report}"
+    );
+}
+
+#[test]
 fn without_clang_one_line_says_what_to_install() {
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
     let project = project(&folder, "trigger");
@@ -380,6 +402,73 @@ fn an_exception_in_javascript_is_logged_with_its_message_and_place() {
     assert!(place.contains("src/plugin.js"), "{case}");
     let detail = format!("the plugin refused (exception): {message}");
     assert_eq!(case["output"]["detail"], detail, "{case}");
+}
+
+/// Writes another text in place of one that stands in a project's source once.
+fn edit(project: &Path, source: &str, text: &str, other: &str) {
+    let source = project.join(source);
+    let before = std::fs::read_to_string(&source).unwrap();
+    assert_eq!(before.matches(text).count(), 1, "{before}");
+    std::fs::write(&source, before.replace(text, other)).unwrap();
+}
+
+/// A purchase over which a plugin is to refuse its batch.
+fn case_of_a_refusal(total: u32) -> Value {
+    json!({
+        "input": {
+            "config": {"minimum": 1},
+            "events": [{"name": "purchase_completed", "properties": {"total": total}}],
+        },
+        "expect": {"failure": "refused"},
+    })
+}
+
+/// A promise is no `true`: such a plugin would fire for nobody, and say nothing.
+#[test]
+fn a_plugin_in_javascript_that_is_async_says_so() {
+    let Some(tools) = javascript() else { return };
+    let folder = TempDir::with_prefix_in("nudge-test-", tools).unwrap();
+    let (project, _) = trigger(&folder, None, "js");
+    edit(&project, "src/plugin.js", "  onEvent(", "  async onEvent(");
+    let tested = tested(None, &project, &case_of_a_refusal(66));
+    assert_eq!(tested["passed"], 1, "{tested}");
+    let detail = "the plugin refused (exception): TypeError: `onEvent` must answer at once: it can't be async";
+    assert_eq!(tested["cases"][0]["output"]["detail"], detail, "{tested}");
+}
+
+/// What a plugin in Python does with two purchases that its author did not think through.
+const CARELESS: &str = r#"    async def later(self):
+        return True
+
+    def on_event(self, config, event, subject):
+        if event.get("total") == 66:
+            subject.explain(5, True)
+        if event.get("total") == 77:
+            return self.later()
+"#;
+
+#[test]
+fn a_plugin_in_python_that_is_async_or_gives_what_is_no_text_says_so() {
+    let Some(tools) = python() else { return };
+    let path = path_with(tools);
+    let path = Some(Path::new(&path));
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let (project, _) = trigger(&folder, path, "python");
+    let method = "    def on_event(self, config, event, subject):\n";
+    edit(&project, "src/plugin.py", method, CARELESS);
+    let cases = json!([case_of_a_refusal(66), case_of_a_refusal(77)]);
+    let tested = tested(path, &project, &cases);
+    assert_eq!(tested["passed"], 2, "{tested}");
+    for (case, words) in [
+        "a check must be a str, and is 5",
+        "`on_event` must answer at once",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let detail = tested["cases"][case]["output"]["detail"].to_string();
+        assert!(detail.contains(words), "{tested}");
+    }
 }
 
 #[test]

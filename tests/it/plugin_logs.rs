@@ -11,6 +11,7 @@ use crate::guests::{activate, deploy, name, trigger, upload, version, versioned}
 
 on_both_backends!(
     lines_are_kept_by_version_newest_first,
+    what_a_check_of_a_configuration_logs_is_kept,
     a_call_about_many_people_takes_no_other_lines_subjects,
     pages_of_lines_are_the_list,
     what_a_plugin_logs_past_the_limit_is_counted,
@@ -78,6 +79,37 @@ async fn lines_are_kept_by_version_newest_first(app: &mut TestApp) {
     assert_eq!(messages(app, "?level=warn").await.len(), 0);
     app.restart().await;
     assert_eq!(messages(app, "").await.len(), 3);
+}
+
+async fn what_a_check_of_a_configuration_logs_is_kept(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    let config = json!({"events": ["a"], "checked": "it has a"});
+    app.survey(&trigger(1, config)).await;
+    let lines = page(app, "").await;
+    let line = &lines["items"][0];
+    assert_eq!(
+        (&line["message"], &line["kind"], &line["version"]),
+        (&json!("it has a"), &json!("check"), &json!(version(1)))
+    );
+    for key in ["campaignIds", "eventIds", "subjectIds"] {
+        assert_eq!(line[key], json!([]), "{line}");
+    }
+    // Nobody saves anything where a server starts.
+    let saved = messages(app, "").await.len();
+    app.restart().await;
+    assert_eq!(messages(app, "").await.len(), saved);
+
+    // A version that comes is asked about what is in force; one that refuses it says why.
+    deploy(app, 1, 2).await;
+    let of_two = messages(app, &format!("?version={}", version(2))).await;
+    assert!(of_two.contains(&"it has a".to_owned()), "{of_two:?}");
+    let refused = json!({"trigger": trigger(1, json!({"since": 9_999_999, "checked": "too new"}))});
+    let list = app.get(&app.path("/surveys"), &app.viewer()).await.ok();
+    let path = app.path(&format!("/surveys/{}", list[0]["id"].as_str().unwrap()));
+    app.patch(&path, &app.editor(), &refused)
+        .await
+        .refused(422, "validation_failed");
+    assert_eq!(messages(app, "").await[0], "too new");
 }
 
 async fn a_call_about_many_people_takes_no_other_lines_subjects(app: &mut TestApp) {

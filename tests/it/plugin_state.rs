@@ -5,6 +5,7 @@ use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::guests::{deploy, hoard, trigger};
+use crate::identity::Backend;
 
 on_both_backends!(
     states_and_timers_are_shown_by_campaign,
@@ -16,6 +17,7 @@ on_both_backends!(
     timers_fill_their_room_and_no_more,
     what_is_refused_can_be_replayed,
     what_is_refused_at_the_beginning_of_a_session_can_be_replayed,
+    of_two_timers_of_one_key_the_one_that_was_set_last_stays,
 );
 
 fn path(app: &TestApp, person: &str) -> String {
@@ -268,4 +270,45 @@ async fn what_is_refused_at_the_beginning_of_a_session_can_be_replayed(app: &mut
     let data = app.post(&replay, &app.editor(), &json!({})).await.ok();
     assert_eq!(data["status"], "replayed");
     assert_eq!(kept(app, "ada").await["stateBytes"], 4096);
+}
+
+async fn of_two_timers_of_one_key_the_one_that_was_set_last_stays(app: &mut TestApp) {
+    hoard(app).await;
+    hoarder(app, "b").await;
+    let backend = Backend::new(app).await;
+    for (person, device, web_is_last) in [("e-1", "web-1", true), ("e-2", "web-2", false)] {
+        let phone = backend.identify(app, person, person).await;
+        let web = app.session(device).await;
+        let (first, last) = if web_is_last {
+            (&phone, &web)
+        } else {
+            (&web, &phone)
+        };
+        app.fires(first, "b", &json!({"timers": 2})).await;
+        app.advance(60);
+        app.fires(last, "b", &json!({"timers": 1})).await;
+        app.settle().await;
+
+        let merged = backend.identify(app, device, person).await;
+        let data = kept(app, device).await;
+        let timers = data["campaigns"][0]["timers"].as_array().unwrap();
+        let mut timers: Vec<(&str, &str)> = timers
+            .iter()
+            .map(|timer| {
+                (
+                    timer["key"].as_str().unwrap(),
+                    timer["dueAt"].as_str().unwrap(),
+                )
+            })
+            .collect();
+        timers.sort_unstable();
+        let keys: Vec<&str> = timers.iter().map(|(key, _)| *key).collect();
+        assert_eq!(keys, ["0", "1"], "{data}");
+        assert!(timers[0].1 > timers[1].1, "{data}");
+        let entries = app.audited("person.merged").await;
+        assert_eq!(entries[0]["detail"]["dropped"]["pluginTimers"], 1);
+        // The plugin sets it in place of the one that is there.
+        app.fires(&merged, "b", &json!({"timers": 1})).await;
+        assert_eq!(kept(app, device).await["timers"], 2);
+    }
 }

@@ -2,6 +2,7 @@
 //! no batch is decided by a version that was retired before it began.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +12,10 @@ use tempfile::TempDir;
 use tests::session::text;
 use tests::{Child, Session, TestApp, client, on_both_backends, site};
 
-use crate::guests::{activate, decides, deploy, name, trigger, upload, version, versioned};
+use crate::bulk_replays::ended;
+use crate::guests::{
+    activate, decides, deploy, lenient, name, trigger, upload, version, versioned,
+};
 use crate::two_servers::node_with;
 
 on_both_backends!(
@@ -273,10 +277,7 @@ async fn a_second_server_knows_a_plugin_once_its_activation_is_answered() {
     let url = tests::postgres::database().await;
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
     let one = node_with(&url, folder.path(), "one", |_| {}).await;
-    let two = node_with(&url, folder.path(), "two", |config| {
-        config.pipeline.poll_ms = 3_600_000;
-    })
-    .await;
+    let two = unaware(&url, folder.path(), "two").await;
     two.session("ada").await;
     let mut survey = tests::session::survey_body();
     survey["trigger"] = trigger(1, json!({"events": ["a"]}));
@@ -298,6 +299,67 @@ async fn a_second_server_knows_a_plugin_once_its_activation_is_answered() {
         .await;
     one.finish().await;
     two.finish().await;
+}
+
+/// A server that asks by itself for no changes or jobs of others.
+async fn unaware(url: &str, folder: &Path, name: &str) -> TestApp {
+    node_with(url, folder, name, |config| {
+        config.pipeline.poll_ms = 3_600_000;
+    })
+    .await
+}
+
+/// What is saved at a server is checked by the version that another one has just activated.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_server_checks_by_the_version_that_is_active() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let one = unaware(&url, folder.path(), "one").await;
+    deploy(&one, 1, 2).await;
+    let two = unaware(&url, folder.path(), "two").await;
+    two.session("ada").await;
+    deploy(&one, 1, 1).await;
+    let mut survey = tests::session::survey_body();
+    survey["trigger"] = trigger(1, json!({"events": ["a"], "since": 1_000_002}));
+    let path = two.path("/surveys");
+    let refused = two.post(&path, &two.editor(), &survey).await;
+    assert_eq!(refused.pointers(), ["/trigger/config/since"]);
+    one.finish().await;
+    two.finish().await;
+}
+
+/// Letters are replayed by the version that another server has just activated.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_server_replays_by_the_version_that_is_active() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let one = unaware(&url, folder.path(), "one").await;
+    let activate = async |component: Vec<u8>| {
+        let uploaded = upload(&one, component).await.data(201);
+        let version = json!({"version": uploaded["version"]});
+        let path = one.path("/plugins/strict/activate");
+        one.post(&path, &one.admin(), &version).await.ok();
+    };
+    activate(test_guests::STRICT.to_vec()).await;
+    let validator = json!({"plugin": "strict", "config": {"forbidden": "card"}});
+    one.define("purchase", &json!({"validator": validator}))
+        .await;
+    let mut two = unaware(&url, folder.path(), "two").await;
+    let ada = two.session("ada").await;
+    let event = two.event(&ada, "purchase", &json!({"card": "test"}));
+    let answer = two.ingest(&ada, &[event]).await.ok();
+    assert_eq!(answer["rejected"], 1, "{answer}");
+
+    activate(lenient()).await;
+    let path = two.path("/dead-letters/replay");
+    let queued = two.post(&path, &two.editor(), &json!({"filter": {}})).await;
+    let job = ended(&two, &text(&queued.data(202), "jobId")).await;
+    assert_eq!(job["result"]["replayed"], 1, "{job}");
+    // What follows from the event is found by asking.
+    two.config.pipeline.poll_ms = 50;
+    two.restart().await;
+    two.finish().await;
+    one.finish().await;
 }
 
 /// What a killed server leaves is one activation or the other, whole; the next start runs it.

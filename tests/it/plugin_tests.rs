@@ -1,14 +1,18 @@
 //! Cases against versions of plugins, over HTTP (contract 12).
 
 use serde_json::{Value, json};
+use tests::session::text;
 use tests::{Answer, TestApp, on_both_backends};
 
-use crate::guests::{SERVER, name, upload, version, versioned};
+use crate::bulk_replays::ended;
+use crate::guests::{SERVER, activate_at, deploy, name, trigger, upload, version, versioned};
 
 on_both_backends!(
     a_case_says_what_comes_out_and_what_differs,
     cases_of_every_kind_run,
     timers_follow_the_rules_of_a_server,
+    a_plugin_is_told_of_a_case_what_a_server_tells_it,
+    versions_are_tried_under_the_limits_of_their_app,
     a_call_that_fails_is_a_failure_of_its_case,
     a_test_touches_nothing,
     what_cannot_be_tested_is_refused,
@@ -104,6 +108,79 @@ async fn timers_follow_the_rules_of_a_server(app: &mut TestApp) {
     assert_eq!(timers.len(), 64, "{data}");
     assert_eq!(due("2026-01-01T01:00:00.000Z"), 40, "{data}");
     assert_eq!(due("2026-01-01T01:01:00.000Z"), 24, "{data}");
+}
+
+/// Of events that arrive together a plugin knows those that it reads; a timer is of the session in which it falls due.
+async fn a_plugin_is_told_of_a_case_what_a_server_tells_it(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    let config = json!({"events": ["a"], "keeps": 1_000_001, "asks": "b"});
+    let events = ["a", "b", "a"].map(|name| json!({"name": name}));
+    let mut input = json!({"config": config, "events": events});
+    let later = json!({"name": "b", "at": "+45m"});
+    input["events"].as_array_mut().unwrap().push(later);
+    let case = json!([{"input": input}]);
+    let data = test(app, &name(1), &version(1), case).await.ok();
+    let logs = data["cases"][0]["logs"].as_array().unwrap();
+    let told: Vec<String> = logs.iter().map(|line| text(line, "message")).collect();
+
+    app.survey(&trigger(1, config)).await;
+    let ada = app.session("ada").await;
+    let events = ["a", "b", "a"].map(|name| app.event(&ada, name, &json!({})));
+    app.ingest(&ada, &events).await.ok();
+    app.settle().await;
+    app.advance(45 * 60);
+    let event = app.event(&ada, "b", &json!({}));
+    app.ingest(&ada, &[event]).await.ok();
+    app.settle().await;
+    app.advance(20 * 60);
+    let path = app.path(&format!("/plugins/{}/logs", name(1)));
+    let logged = async || {
+        let page = app.get(&path, &app.viewer()).await.ok();
+        let lines = page["items"].as_array().unwrap().iter().rev();
+        lines.map(|line| text(line, "message")).collect::<Vec<_>>()
+    };
+    app.until("the timer does not fall due", async || {
+        logged().await.len() == 3
+    })
+    .await;
+    assert_eq!(logged().await, told);
+    let [one, two] = ["session 1, 0 before", "session 2, 2 before"];
+    assert_eq!(told, [one, one, two]);
+}
+
+/// Contract 15: what an app allows less of is allowed less of where a version is tried, too.
+async fn versions_are_tried_under_the_limits_of_their_app(app: &mut TestApp) {
+    let component = test_guests::MISBEHAVING.to_vec();
+    upload(app, component).await.data(201);
+    let root = app.path("");
+    let active = json!({"version": "1.0.0"});
+    activate_at(app, &root, &app.admin(), "misbehaving", active)
+        .await
+        .ok();
+    let config = json!({"mode": "calls:200"});
+    let campaign = json!({"kind": "plugin", "plugin": "misbehaving", "config": config});
+    let survey = app.survey(&campaign).await;
+    let ada = app.session("ada").await;
+    let event = app.event(&ada, "order", &json!({"amount": 20}));
+    app.ingest(&ada, &[event]).await.ok();
+    app.settle().await;
+    let case = json!([{"input": {"config": config, "events": [{"name": "order"}]}}]);
+    let tried = async |app: &TestApp| {
+        let data = test(app, "misbehaving", "1.0.0", case.clone()).await.ok();
+        let path = app.path("/plugins/misbehaving/versions/1.0.0/backtest");
+        let body = json!({"since": app.time(-3600), "campaignId": survey});
+        let job = app.post(&path, &app.admin(), &body).await.data(202);
+        let job = ended(app, &text(&job, "jobId")).await;
+        let result = &job["result"];
+        let failed = ["activeFailed", "failed"].map(|key| result[key].as_u64().unwrap());
+        (data["cases"][0]["failure"].clone(), failed)
+    };
+    assert_eq!(tried(app).await, (Value::Null, [0, 0]));
+    let less = json!({"plugins": {"hostCalls": 10}});
+    app.patch(&app.path("/settings"), &app.admin(), &less)
+        .await
+        .ok();
+    assert_eq!(tried(app).await, (json!("trap"), [1, 1]));
 }
 
 async fn a_call_that_fails_is_a_failure_of_its_case(app: &mut TestApp) {

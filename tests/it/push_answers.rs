@@ -10,6 +10,7 @@ on_both_backends!(
     what_was_handed_over_and_not_answered_is_not_sent_again,
     what_a_service_does_not_take_is_sent_again_and_what_it_took_is_not,
     what_is_never_taken_has_failed_after_six_attempts,
+    a_service_is_left_alone_for_as_long_as_it_asks,
     what_waits_for_a_service_follows_its_campaign,
     what_waits_for_a_service_keeps_quiet_hours,
 );
@@ -316,5 +317,47 @@ async fn what_waits_for_a_service_keeps_quiet_hours(app: &mut TestApp) {
     app.advance(3_600);
     let delivered = app.delivered_to(&people[0], "delivered", 1).await;
     assert_eq!(delivered[0]["attempts"], 2);
+    assert_eq!(providers.fcm.received().len(), 3);
+}
+
+/// Three hours are more than any pause that no service asks for. A message that is worth two hours fails after them.
+async fn a_service_is_left_alone_for_as_long_as_it_asks(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    let session = app.session("ada").await;
+    app.push_token(&session, "phone", &providers.fcm.token(1))
+        .await;
+    let mut ids = Vec::new();
+    for options in [json!({}), json!({"ttlSeconds": 7_200})] {
+        let parts = json!({"mode": "transactional", "trigger": null, "options": options});
+        let campaign = app.campaign(&parts).await;
+        let busy = Reply {
+            status: 503,
+            ..Reply::default()
+        };
+        providers.fcm.reply_next(busy.with("retry-after", "10800"));
+        let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+        ids.push(text(
+            &app.transactional(&body).await.data(202),
+            "deliveryId",
+        ));
+        app.until("it is not put off", async || {
+            waiting(app).await.len() == ids.len()
+        })
+        .await;
+    }
+    let due: Vec<(i64,)> = app
+        .rows("SELECT due_at FROM deliveries ORDER BY due_at")
+        .await;
+    let seconds = |at: i64| (at - app.clock.now().0) / 1_000_000;
+    assert!((3_600..=7_200).contains(&seconds(due[0].0)), "{due:?}");
+    assert!((7_201..=10_800).contains(&seconds(due[1].0)), "{due:?}");
+
+    app.advance(7_200);
+    let failed = app.delivery_in(&ids[1], "failed").await;
+    assert_eq!(failed["reason"], "expired");
+    app.advance(3_600);
+    let delivered = app.delivery_in(&ids[0], "delivered").await;
+    assert_eq!(delivered["attempts"], 2);
     assert_eq!(providers.fcm.received().len(), 3);
 }

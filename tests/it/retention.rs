@@ -54,6 +54,14 @@ async fn dead_letters_go_after_their_days(app: &mut TestApp) {
     let event = app.event(&ada, "strict", &json!({}));
     assert_eq!(app.ingest(&ada, &[event]).await.ok()["rejected"], 1);
     assert_eq!(letters(app).await, 1);
+    // As if another had been replayed that came at the same time.
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql("INSERT INTO replayed_letters (id, app_id, received_at) SELECT $1, app_id, received_at FROM dead_letters")
+        .bind(app.id())
+        .execute()
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
     app.advance(29 * DAY);
     let ben = app.session("ben").await;
     let event = app.event(&ben, "strict", &json!({}));
@@ -61,6 +69,10 @@ async fn dead_letters_go_after_their_days(app: &mut TestApp) {
     app.advance(DAY + 3600);
     app.until("the older letter stays", async || letters(app).await == 1)
         .await;
+    app.until("it is known for ever what was replayed", async || {
+        app.count("replayed_letters").await == 0
+    })
+    .await;
 
     app.set(|settings| settings.retention.dead_letters_days = 1)
         .await;
@@ -294,6 +306,11 @@ async fn jobs_go_thirty_days_after_their_end(app: &mut TestApp) {
     let job = app.path(&format!("/jobs/{}", text(&queued.data(202), "jobId")));
     app.session("ada").await;
     let deletion = crate::deletion::delete(app, &json!({"anonymousId": "ada"})).await;
+    let body = json!({"name": "Gone"});
+    let gone = app.post("/v1/apps", &app.admin(), &body).await.data(201);
+    app.delete(&format!("/v1/apps/{}", text(&gone, "id")), &app.admin())
+        .await
+        .data(204);
     app.finish_jobs().await;
     app.advance(29 * DAY);
     assert_eq!(

@@ -15,6 +15,7 @@ on_both_backends!(
     who_entered_before_a_campaign_waits_for_the_segment_fires_nothing,
     a_campaign_that_nothing_fires_waits_for_no_segment,
     a_trigger_that_is_not_waited_for_ties_no_segment,
+    what_was_put_away_takes_any_status_without_its_segment,
 );
 
 /// Conditions that nobody meets.
@@ -141,4 +142,40 @@ async fn a_segment_of_one_server_is_named_at_once_by_another() {
     }
     one.finish().await;
     two.finish().await;
+}
+
+/// Every status may be set from every status (contract 7). Only who runs needs the segments that it names.
+async fn what_was_put_away_takes_any_status_without_its_segment(app: &mut TestApp) {
+    let gone = segment(app, "gone", plan("pro")).await;
+    let stays = segment(app, "stays", json!({"include": {"any": leaves(1)}})).await;
+    let any = [&gone, &stays].map(|named| member(named, true)["include"].clone());
+    let audience = json!({"include": {"any": any}});
+    let survey = app
+        .survey_with(&json!({"mode": "on_demand", "audience": audience}))
+        .await;
+    let path = app.path(&format!("/surveys/{survey}"));
+    let set = async |body: Value| app.patch(&path, &app.editor(), &body).await;
+    set(json!({"status": "archived"})).await.ok();
+    let of_gone = app.path(&format!("/segments/{}", gone["id"].as_str().unwrap()));
+    app.delete(&of_gone, &app.editor()).await.data(204);
+    for status in ["paused", "completed", "draft", "archived", "paused"] {
+        assert_eq!(set(json!({"status": status})).await.ok()["status"], status);
+    }
+    set(json!({"name": "Asks nobody"})).await.ok();
+    // It holds up no change of a segment that it names besides.
+    change(app, &stays, &json!({"include": {"any": leaves(2)}}))
+        .await
+        .ok();
+    assert_eq!(app.count("segment_uses").await, 0);
+
+    let refused = set(json!({"status": "active"})).await;
+    refused.refused(422, "validation_failed");
+    assert_eq!(refused.pointers(), ["/audience/include/any/0/segmentId"]);
+    let only = |named: Value| json!({"include": {"any": [named["include"].clone()]}});
+    let named_anew = set(json!({"audience": only(member(&gone, false))})).await;
+    named_anew.refused(422, "validation_failed");
+    assert_eq!(named_anew.pointers(), refused.pointers());
+    let mended = json!({"status": "active", "audience": only(member(&stays, true))});
+    assert_eq!(set(mended).await.ok()["status"], "active");
+    assert_eq!(app.count("segment_uses").await, 1);
 }

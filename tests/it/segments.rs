@@ -346,7 +346,7 @@ async fn who_uses_a_segment_is_known(app: &mut TestApp) {
         .data(204);
     // Nor does it come back by itself.
     let back = app
-        .patch(&survey, &app.editor(), &json!({"status": "draft"}))
+        .patch(&survey, &app.editor(), &json!({"status": "active"}))
         .await;
     back.refused(422, "validation_failed");
     assert_eq!(app.count("segment_uses").await, 0);

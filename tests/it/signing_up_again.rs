@@ -15,6 +15,7 @@ use crate::person::tables_with;
 on_both_backends!(
     a_deleted_person_who_signs_up_again_begins_anew,
     who_signs_up_again_waits_until_the_old_is_erased,
+    what_a_device_says_meanwhile_is_said_again,
     messages_begin_somebody_anew_as_events_do,
     events_that_repeat_the_external_id_are_of_the_deleted_person,
     a_device_of_a_deleted_person_becomes_somebody_elses,
@@ -206,6 +207,51 @@ async fn who_signs_up_again_waits_until_the_old_is_erased(app: &mut TestApp) {
     assert_eq!(shipped(app, &[-1]).await["accepted"], 1);
     assert_eq!(message_of(app, "identify", &again).await.status, 200);
     backend.identify(app, "ada", "e-ada").await;
+}
+
+async fn what_a_device_says_meanwhile_is_said_again(app: &mut TestApp) {
+    app.analytics = Some(Arc::new(Slow::confirming_after(1)));
+    app.restart().await;
+    let backend = Backend::new(app).await;
+    backend.identify(app, "ada", "e-ada").await;
+    app.advance(60);
+    let job_id = delete(app, &json!({"externalId": "e-ada"})).await;
+    reaches(app, &job_id, "analytics_pending").await;
+    app.advance(5);
+
+    // The person, and somebody else at the person's device.
+    for external_id in ["e-ada", "e-bob"] {
+        let data = identified(app, "ada", &backend.token(app, external_id)).await;
+        let session = app.opened("ada", &data);
+        let mut events = [(); 2].map(|()| app.event(&session, "opened", &json!({})));
+        events[1]["timestamp"] = json!(app.time(-90));
+        let data = app.ingest(&session, &events).await.ok();
+        assert_eq!(data["accepted"], 0);
+        let errors = data["errors"].as_array().unwrap();
+        for (error, retryable) in errors.iter().zip([true, false]) {
+            assert_eq!(error["code"], "suppressed_subject");
+            assert_eq!(error["retryable"], retryable, "{error}");
+        }
+        let update = json!({"anonymousId": "ada", "mutationId": app.id(), "set": {"plan": "new"}});
+        let consent = json!({"anonymousId": "ada", "analytics": false});
+        let device = json!({"anonymousId": "ada", "deviceId": "phone", "provider": "fcm",
+                            "token": "t".repeat(64)});
+        for (path, body) in [
+            ("user-properties", &update),
+            ("consent", &consent),
+            ("push-tokens", &device),
+        ] {
+            let path = format!("/v1/sdk/{path}");
+            let answer = app.post(&path, &session.credential(), body).await;
+            answer.refused(503, "unavailable");
+        }
+        app.end(&session, &json!({})).await.data(204);
+    }
+    app.advance(11);
+    deleted(app, &job_id).await;
+    let bob = backend.identify(app, "ada", "e-bob").await;
+    let event = app.event(&bob, "opened", &json!({}));
+    assert_eq!(app.ingest(&bob, &[event]).await.ok()["accepted"], 1);
 }
 
 /// Sends a message of the tracking protocol from a server.

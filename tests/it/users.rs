@@ -22,6 +22,7 @@ on_both_backends!(
     an_anonymous_id_can_be_the_name_of_another_path,
     people_of_other_apps_are_not_shown,
     at_most_a_hundred_devices_are_kept,
+    nobody_was_seen_in_the_future,
 );
 
 async fn users(app: &TestApp, query: &str) -> Value {
@@ -569,4 +570,15 @@ async fn what_a_context_leaves_empty_stays_as_it_is_known(app: &mut TestApp) {
         (&eve["locale"], &eve["timezone"]),
         (&json!("de-DE"), &Value::Null)
     );
+}
+
+async fn nobody_was_seen_in_the_future(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let mut event = app.event(&ada, "opened", &json!({}));
+    event["timestamp"] = json!(app.time(20 * 3_600));
+    assert_eq!(app.ingest(&ada, &[event]).await.ok()["accepted"], 1);
+    app.settle().await;
+    let profile = detail(app, "ada").await["profile"].clone();
+    assert_eq!(profile["eventCount"], 1);
+    assert!(text(&profile, "lastSeenAt") <= app.time(0), "{profile}");
 }

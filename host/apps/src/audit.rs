@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use nudge_http::csv::{self, WantsCsv};
 use nudge_http::cursor::Cursors;
 use nudge_http::page::{MOST, Page, PageQuery};
-use nudge_http::query::{begin, end};
+use nudge_http::query::range;
 use nudge_http::{ApiError, Data, Params};
 use nudge_platform::audit::store::{self, EntryRow, Filter};
 use nudge_platform::clock;
@@ -117,9 +117,10 @@ async fn entries(
         cursor: query.cursor,
     };
     let limit = paging.limit()?;
+    let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
     let filter = Filter {
-        from: begin("from", query.from.as_deref())?,
-        to: end("to", query.to.as_deref())?,
+        from,
+        to,
         action: query.action,
         actor: query.actor,
         resource: query.resource,

@@ -2,7 +2,7 @@
 
 mod loading;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -318,18 +318,23 @@ impl Registry {
         rule
     }
 
-    /// An app that knows these plugins: another process may have activated one a moment ago. The name of nothing is left to
-    /// the checks.
-    pub async fn knowing_plugins(
-        &self,
-        app: Arc<App>,
-        named: &BTreeSet<&str>,
-    ) -> nudge_db::Result<Arc<App>> {
-        if named.iter().all(|name| app.deciders.decides(name)) {
-            return Ok(app);
-        }
-        let newer = self.refresh(app.id).await?;
-        Ok(newer.unwrap_or(app))
+    /// An app as the database has it now. What another process has changed, such as the version of a plugin that decides, is read
+    /// at once: for what is checked or done once and can't wait until this process hears of it.
+    pub async fn newest(&self, id: Uuid) -> nudge_db::Result<Option<Arc<App>>> {
+        let mut tx = self.db.read().await?;
+        let version = store::version(&mut tx, id).await?;
+        drop(tx);
+        let Some(version) = version else {
+            self.forget(id);
+            return Ok(None);
+        };
+        self.as_of(id, version).await
+    }
+
+    /// The newest form of an app that a request has met.
+    pub async fn renewed(&self, app: Arc<App>) -> nudge_db::Result<Arc<App>> {
+        let newest = self.newest(app.id).await?;
+        Ok(newest.unwrap_or(app))
     }
 
     /// Reads an app anew. Every route that changes what is in a snapshot calls this after its commit.

@@ -104,6 +104,18 @@ pub async fn exists(tx: &mut Tx, id: Uuid) -> Result<bool> {
     Ok(found > 0)
 }
 
+/// Keeps an app from being deleted until the transaction ends; answers whether it is there.
+pub async fn hold(tx: &mut Tx, id: Uuid) -> Result<bool> {
+    let for_key_share = tx.dialect().for_key_share();
+    let found: Option<Uuid> = tx
+        .sql("SELECT id FROM apps WHERE id = ")
+        .push_bind(id)
+        .push(for_key_share)
+        .fetch_value()
+        .await?;
+    Ok(found.is_some())
+}
+
 /// The apps of this id or name, two at the most.
 pub async fn named(tx: &mut Tx, name: &str) -> Result<Vec<Uuid>> {
     let id = name.parse().unwrap_or(Uuid::nil());
@@ -251,6 +263,14 @@ pub async fn touch_all(tx: &mut Tx, now: Timestamp) -> Result<()> {
         .execute()
         .await?;
     Ok(())
+}
+
+/// The version of an app; none: there is no such app.
+pub async fn version(tx: &mut Tx, id: Uuid) -> Result<Option<i64>> {
+    tx.sql("SELECT version FROM apps WHERE id = $1")
+        .bind(id)
+        .fetch_value()
+        .await
 }
 
 /// The versions of all apps.

@@ -310,7 +310,8 @@ pub async fn create<C: Content>(
     let compiled = campaign.content.compile().map_err(Error::Invalid)?;
     let was_watched = is_watched(tx, campaign).await?;
     store::insert(tx, campaign, &compiled).await?;
-    note_segments(tx, campaign, was_watched).await?;
+    let named = named_segments(&campaign.content);
+    note_segments(tx, campaign, &named, was_watched).await?;
     plan(tx, campaign, compiled, campaign.created_at).await
 }
 
@@ -325,10 +326,11 @@ pub async fn update<C: Content>(
     require_plugins(tx, plugins, campaign).await?;
     let compiled = campaign.content.compile().map_err(Error::Invalid)?;
     let was_watched = is_watched(tx, campaign).await?;
+    let named = segments_in_use(tx, campaign).await?;
     if !store::update(tx, campaign, &compiled).await? {
         return Err(Error::VersionMismatch);
     }
-    note_segments(tx, campaign, was_watched).await?;
+    note_segments(tx, campaign, &named, was_watched).await?;
     plan(tx, campaign, compiled, campaign.updated_at).await
 }
 
@@ -369,23 +371,51 @@ async fn is_watched<C: Content>(tx: &mut Tx, campaign: &Campaign<C>) -> Result<b
     })
 }
 
-/// Notes which segments a campaign names. One that was put away needs them no longer.
+/// The segments that a campaign names. One that was put away needs them no longer.
+fn named_segments<C: Content>(content: &C) -> BTreeSet<Uuid> {
+    match content.status() {
+        Status::Archived => BTreeSet::new(),
+        _ => content.terms().segments(),
+    }
+}
+
+/// The segments that a changed campaign names. While a campaign was put away, a segment that it names may have been removed. Such a
+/// campaign takes any status but `active` all the same, and uses none of its segments until it names others.
+async fn segments_in_use<C: Content>(
+    tx: &mut Tx,
+    campaign: &Campaign<C>,
+) -> Result<BTreeSet<Uuid>, Error> {
+    let (app_id, content) = (campaign.app_id, &campaign.content);
+    let named = named_segments(content);
+    if named.is_empty() || content.status() == Status::Active {
+        return Ok(named);
+    }
+    if segments::store::hold(tx, app_id, &named).await? == named.len() {
+        return Ok(named);
+    }
+    let before = store::find::<C>(tx, app_id, campaign.id).await?;
+    let names_the_same = before.is_some_and(|before| before.content.terms().segments() == named);
+    Ok(if names_the_same {
+        BTreeSet::new()
+    } else {
+        named
+    })
+}
+
+/// Notes which segments a campaign names.
 async fn note_segments<C: Content>(
     tx: &mut Tx,
     campaign: &Campaign<C>,
+    named: &BTreeSet<Uuid>,
     was_watched: bool,
 ) -> Result<(), Error> {
     let content = &campaign.content;
-    let named = match content.status() {
-        Status::Archived => BTreeSet::new(),
-        _ => content.terms().segments(),
-    };
     let kind = match C::KIND {
         Kind::Survey => UseKind::Survey,
         Kind::Push | Kind::InApp => UseKind::Campaign,
     };
     let (app_id, id) = (campaign.app_id, campaign.id);
-    let noted = segments::replace_uses(tx, app_id, (kind, id), &named).await?;
+    let noted = segments::replace_uses(tx, app_id, (kind, id), named).await?;
     noted.map_err(Error::Invalid)?;
     if !named.is_empty() {
         // They may be others than those that the request was checked with.

@@ -138,7 +138,7 @@ pub struct QuietHours {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnQuiet {
-    /// It waits for their end.
+    /// It waits for their end, and where that lies outside of `daysOfWeek` or `timeWindows` for the next one.
     Defer,
     /// It is not sent.
     Drop,

@@ -146,6 +146,23 @@ pub fn end(place: &str, text: Option<&str>) -> Result<Option<Timestamp>, ApiErro
     text.map(read).transpose()
 }
 
+/// Where a range of time begins and where it ends, as far as that was said. It does not end before it begins. `within` is
+/// the place of both, with a slash at its end; nothing in a query string.
+pub fn range(
+    within: &str,
+    from: Option<&str>,
+    to: Option<&str>,
+) -> Result<(Option<Timestamp>, Option<Timestamp>), ApiError> {
+    let place = format!("{within}from");
+    let from = begin(&place, from)?;
+    let to = end(&format!("{within}to"), to)?;
+    if from.zip(to).is_some_and(|(from, to)| from > to) {
+        let detail = "from must not be after to";
+        return Err(ApiError::field(format!("/{place}"), "out_of_range", detail));
+    }
+    Ok((from, to))
+}
+
 fn bound(
     place: &str,
     text: &str,
@@ -256,6 +273,14 @@ mod tests {
         assert_eq!(begin("from", at).unwrap(), Some(midnight));
         assert_eq!(end("to", at).unwrap(), Some(midnight));
         assert_eq!(begin("from", None).unwrap(), None);
+        assert_eq!(range("", at, day).unwrap(), (Some(midnight), Some(next)));
+        assert_eq!(range("", None, at).unwrap(), (None, Some(midnight)));
+        let error = range("filter/", Some("2026-03-01T00:00:01Z"), day).unwrap_err();
+        let error = &error.errors()[0];
+        assert_eq!(
+            (&*error.pointer, &*error.code),
+            ("/filter/from", "out_of_range")
+        );
         for wrong in [
             "yesterday",
             "2026-02-30",

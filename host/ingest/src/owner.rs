@@ -156,7 +156,7 @@ async fn owner_by_token(
         anonymous_id: Some(anonymous_id.to_owned()),
         external_id: None,
         events_after: token.events_after,
-        erasing: false,
+        erasing: token.alias == NOBODY && token.events_after.is_some(),
     };
     let mut tx = None;
     if subject_token::fingerprint(anonymous_id) != token.fingerprint {

@@ -202,14 +202,16 @@ async fn identified(
         client_id: request.client_id,
     };
     let linked = match link::link(&services.db, &services.pseudonyms, link, now).await {
-        Err(refusal @ (link::Error::Suppressed | link::Error::Erasing)) => {
+        Err(refusal @ (link::Error::Suppressed | link::Error::Erasing(_))) => {
             let (kind, name) = (AliasKind::Anonymous, &request.anonymous_id);
-            let nobody = AliasView::nobody(services.pseudonyms.nobody(app.id, kind, name));
-            let expires_at = match refusal {
-                link::Error::Erasing => identity.expires_at.min(now.plus(WHILE_ERASING)),
-                _ => identity.expires_at,
-            };
-            return Ok((nobody, expires_at));
+            let nobody = services.pseudonyms.nobody(app.id, kind, name);
+            return Ok(match refusal {
+                link::Error::Erasing(deleted_at) => (
+                    AliasView::nobody_yet(nobody, deleted_at),
+                    identity.expires_at.min(now.plus(WHILE_ERASING)),
+                ),
+                _ => (AliasView::nobody(nobody), identity.expires_at),
+            });
         }
         linked => linked?,
     };
@@ -349,6 +351,7 @@ pub async fn update_consent(
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     let before = current::lock_of(&mut tx, &subject.token, &request.anonymous_id).await?;
+    current::check_not_erasing(&before)?;
     if before.is_nobody() {
         let view = ConsentView {
             analytics: false,

@@ -322,12 +322,14 @@ fn parts(app: &App, source: &Source, stored: &Stored, subject: &mut Subject) -> 
             add(session.number, false, concerned(app, name), counts);
         }
         Source::Timer(timer) => {
-            let campaigns = one(timer.campaign_id).collect();
-            add(subject.session_number, false, campaigns, false);
+            let campaigns = one(timer.campaign_id).filter(|it| waits(app, *it));
+            add(subject.session_number, false, campaigns.collect(), false);
         }
         Source::Occasion(due) => {
-            let hears =
-                |campaign: &usize| due.firing_id.is_some() || listens(app, *campaign, stored);
+            let hears = |campaign: &usize| match due.firing_id {
+                Some(_) => waits(app, *campaign),
+                None => listens(app, *campaign, stored),
+            };
             let campaigns = one(due.campaign_id).filter(hears).collect();
             add(subject.session_number, false, campaigns, false);
         }
@@ -365,6 +367,13 @@ fn listens(app: &App, campaign: usize, stored: &Stored) -> bool {
         let mut names = running.accepted.event_names();
         names.any(|name| *name == *stored.event.name || name == "*")
     })
+}
+
+/// Whether a campaign fires for anybody. A survey that people reach by a link or a button does not, whatever it waited for before
+/// it was changed.
+fn waits(app: &App, campaign: usize) -> bool {
+    let running = app.campaigns.get(campaign);
+    running.is_some_and(|running| running.act.fires())
 }
 
 /// A batch that no plugin was asked about.

@@ -439,6 +439,14 @@ async fn rest(tx: &mut Tx, effects: &Effects, node: Uuid) -> nudge_db::Result<bo
     )
 }
 
+/// Removes the letters that are replayed. False: one is gone.
+async fn take_replayed(tx: &mut Tx, effects: &Effects) -> nudge_db::Result<bool> {
+    let letters = effects.replayed_letters.iter();
+    let letters: Vec<(Uuid, Uuid)> = letters.map(|id| (effects.app_id, *id)).collect();
+    let taken = dead_letters::store::take(tx, &letters).await?;
+    Ok(taken.len() == letters.len())
+}
+
 /// Writes the effects, if what they follow from still holds.
 pub(super) async fn write(inner: &Inner, effects: &mut Effects) -> Result<(), Trouble> {
     let mut tx = begin(inner, effects).await?;
@@ -448,16 +456,11 @@ pub(super) async fn write(inner: &Inner, effects: &mut Effects) -> Result<(), Tr
         && store::delete_due_timers(&mut tx, &effects.due_timers, node).await?
         && scheduled_work::delete_due(&mut tx, &effects.due_occasions, node).await?
         && scheduled_work::park(&mut tx, &effects.parked, node).await?
-        && store::update_subjects(&mut tx, effects.app_id, &effects.subjects).await?;
+        && store::update_subjects(&mut tx, effects.app_id, &effects.subjects).await?
+        && take_replayed(&mut tx, effects).await?;
     if !done {
         tx.rollback().await?;
         return Err(Trouble::Conflict);
-    }
-    for letter in &effects.replayed_letters {
-        if !dead_letters::store::delete(&mut tx, effects.app_id, *letter).await? {
-            tx.rollback().await?;
-            return Err(Trouble::Conflict);
-        }
     }
     let failures: Vec<Failure> = effects.failed_letters.iter().map(Failure::of).collect();
     dead_letters::store::update_failed(&mut tx, effects.app_id, &failures).await?;

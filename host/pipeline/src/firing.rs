@@ -231,17 +231,18 @@ fn instruction(
 }
 
 /// The id of what a firing brings about: the same firing never has two. That of an occasion has the occasion's id. Those of a
-/// run ascend by it, where ids of one instant would be in no order: a database enters them one behind the other.
+/// run ascend by it, where ids of one instant would be in no order: a database enters them one behind the other. A timer that
+/// a plugin sets again under its key keeps its event, and fires anew: its own id tells its firings apart.
 fn firing_id(running: &ActiveCampaign, subject: &Subject, item: &Item) -> Uuid {
     if let Some(id) = item.firing_id.or(item.occasion_id) {
         return id;
     }
-    let key = item.timer.as_ref().map_or("", |timer| timer.key.as_str());
+    let timer = item.timer.as_ref().map(|timer| timer.id);
     let firing = secrets::hash(&[
         running.id.as_bytes(),
         subject.id.as_bytes(),
         item.stored.event.id.as_bytes(),
-        key.as_bytes(),
+        timer.as_ref().map_or(&[], |id| id.as_bytes().as_slice()),
     ]);
     id::derived(item.stored.received_at, &firing)
 }

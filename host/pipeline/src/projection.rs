@@ -184,7 +184,8 @@ impl Subject {
         let at = stored.event.timestamp;
         self.event_count += 1;
         self.first_seen_at = self.first_seen_at.min(at);
-        self.last_seen_at = self.last_seen_at.max(at);
+        // A clock that is ahead has shown nobody later than the server heard of it.
+        self.last_seen_at = self.last_seen_at.max(at.min(stored.received_at));
         let origin = &stored.origin;
         for (known, told) in [
             (&mut self.platform, &origin.platform),
@@ -422,6 +423,17 @@ mod tests {
             (session.number, session.begins)
         });
         assert_eq!(taken, [(0, false), (0, false), (1, true)]);
+    }
+
+    #[test]
+    fn nobody_was_seen_later_than_the_server_heard_of_it() {
+        let mut subject = Subject::nobody();
+        let mut ahead = event("bought", 1_440);
+        ahead.received_at = Timestamp::from_seconds(60);
+        subject.take(&ahead);
+        assert_eq!(subject.last_seen_at, Timestamp::from_seconds(60));
+        subject.take(&event("bought", 20));
+        assert_eq!(subject.last_seen_at, Timestamp::from_seconds(20 * 60));
     }
 
     proptest! {

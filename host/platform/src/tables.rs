@@ -479,6 +479,7 @@ pub const IMPERSONAL: &[Table] = &[
     table("plugin_versions", "app_id, name, version", OfApp::No),
     table("plugins", "app_id, name", OfApp::No),
     table("push_credentials", "id", OfApp::Indexed),
+    table("replayed_letters", "id", OfApp::Indexed),
     table("rounds", "name", OfApp::No),
     table(
         "segment_sizes",

@@ -148,6 +148,8 @@ impl Active {
 /// The plugins that decide in an app.
 #[derive(Clone, Debug)]
 pub struct Deciders {
+    /// The app.
+    pub app_id: Uuid,
     named: HashMap<String, Arc<Active>>,
     slots: HashMap<Kind, Arc<Active>>,
     built_in: Arc<HashMap<Kind, Arc<Active>>>,
@@ -170,12 +172,6 @@ impl Deciders {
         self.built_in.get(&kind)
     }
 
-    /// Whether a plugin of this name has an active version.
-    pub fn decides(&self, name: &str) -> bool {
-        let named = self.named.get(name);
-        named.is_some_and(|active| !active.plugin.is_withdrawn())
-    }
-
     /// The plugin of a name, whatever its kind.
     pub fn named(&self, name: &str) -> Option<&Arc<Active>> {
         self.named.get(name)
@@ -187,7 +183,7 @@ impl Deciders {
 pub async fn resolve(
     plugins: &Plugins,
     db: &Db,
-    catalogue: &Catalogue,
+    (app_id, catalogue): (Uuid, &Catalogue),
     before: Option<&Deciders>,
     lowered: &Lowered,
 ) -> nudge_db::Result<Deciders> {
@@ -202,6 +198,7 @@ pub async fn resolve(
     let built_in = built_in.map(|(kind, active)| (*kind, limited(active)));
     let built_in = Arc::new(built_in.collect::<HashMap<_, _>>());
     let mut deciders = Deciders {
+        app_id,
         named: HashMap::new(),
         slots: HashMap::new(),
         built_in: Arc::clone(&built_in),

@@ -264,10 +264,13 @@ impl Configuration<'_> {
             let name = &decider.plugin.description().name;
             return Err(self.refused("unknown_plugin", inactive(name)));
         }
-        let accepted = self.accept_by(plugins, decider, None).await;
-        accepted
-            .map(drop)
-            .map_err(|refused| refused.told_at(self.place))
+        let of_app = (deciders.app_id, &decider.term);
+        let checked = plugins.check_config_and_log(of_app, &decider.plugin, self.text.clone());
+        match checked.await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(problems)) => Err(Refused::Invalid(self.problems(problems))),
+            Err(cause) => Err(Refused::Check(cause).told_at(self.place)),
+        }
     }
 
     /// What is wrong with the plugin that is named.

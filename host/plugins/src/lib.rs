@@ -50,7 +50,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use nudge_db::Tx;
-use nudge_wasm::{Compiler, Engine, EngineConfig, Failed, Kind, Limits, Plugin, Problem, Reads};
+use nudge_wasm::{
+    Call, Compiler, Engine, EngineConfig, Failed, Kind, Limits, Plugin, Problem, Reads,
+};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
@@ -73,6 +75,8 @@ pub const COMPILE_COMMAND: &str = "compile-component";
 
 /// Threads that show calls to shadow candidates: one, so that trials never take more than one processor.
 const SHADOWS: usize = 1;
+/// Instances that are made before they are called: of the built-in plugins, and of those that some apps have of their own.
+const MADE_AHEAD: u32 = 8;
 /// Plugins and versions that metrics tell apart.
 const MOST_LABELED: usize = 256;
 
@@ -123,6 +127,7 @@ impl Plugins {
             compiler,
             limits: limits(config),
             pool_slots: u32::try_from(workers + SHADOWS + Loaders::SLOTS).unwrap_or(u32::MAX),
+            made_ahead: MADE_AHEAD,
         });
         let engine = engine.map_err(|error| unusable(error, config))?;
         let built_in = load_built_in(&engine, config)?;
@@ -163,12 +168,41 @@ impl Plugins {
         plugin: &Plugin,
         config: String,
     ) -> Result<Result<Reads, Vec<Problem>>, CheckFailed> {
+        Ok(self.call_check_config(plugin, config).await??.0)
+    }
+
+    /// The same where somebody saves the configuration, or activates the version: what it logs is kept in an app.
+    pub async fn check_config_and_log(
+        &self,
+        (app_id, term): (Uuid, &Arc<RolloutPeriod>),
+        plugin: &Plugin,
+        config: String,
+    ) -> Result<Result<Reads, Vec<Problem>>, CheckFailed> {
+        let checked = self.call_check_config(plugin, config).await?;
+        let call = match &checked {
+            Ok((_, call)) => call,
+            Err(failed) => &*failed.call,
+        };
+        self.recorder.logged(
+            (app_id, term),
+            logs::Kind::Check,
+            &call.logs,
+            logs::Topics::default,
+        );
+        Ok(checked?.0)
+    }
+
+    async fn call_check_config(
+        &self,
+        plugin: &Plugin,
+        config: String,
+    ) -> Result<Result<(Result<Reads, Vec<Problem>>, Call), Failed>, Lost> {
         let plugin = plugin.clone();
         let checked = self.loaders.run(move |_| {
             let started = std::time::Instant::now();
-            let mut outcome = plugin.check_config(&config);
+            let mut outcome = plugin.check_config_call(&config);
             if outcome.as_ref().is_err_and(Failed::was_starved) {
-                outcome = plugin.check_config(&config);
+                outcome = plugin.check_config_call(&config);
             }
             let description = plugin.description();
             let code = outcome.as_ref().err().map(|failed| failed.failure.code());
@@ -176,7 +210,7 @@ impl Plugins {
             count(name, version, code.unwrap_or("ok"), started.elapsed());
             outcome
         });
-        Ok(checked.await??)
+        checked.await
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use nudge_db::{Db, to_its_end};
 use nudge_platform::clock::Clock;
+use nudge_wasm::LogLine;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -48,16 +49,25 @@ impl Recorder {
         let (name, version) = (&made.term.name, &made.term.version);
         super::count(name, version, made.outcome.name(), made.call.elapsed);
         self.statistics.count(made);
-        if made.call.logs.is_empty() {
+        self.logged((made.app_id, made.term), kind, &made.call.logs, topics);
+    }
+
+    /// Notes what a version logged in an app, if anything. `topics` as in [`made`](Self::made).
+    pub fn logged(
+        &self,
+        (app_id, term): (Uuid, &Arc<RolloutPeriod>),
+        kind: logs::Kind,
+        lines: &[LogLine],
+        topics: impl FnOnce() -> logs::Topics,
+    ) {
+        if lines.is_empty() {
             return;
         }
-        for line in &made.call.logs {
-            tracing::debug!(plugin.name = name, plugin.level = ?line.level, "{}", line.message);
+        for line in lines {
+            tracing::debug!(plugin.name = term.name, plugin.level = ?line.level, "{}", line.message);
         }
         let now = self.clock.now();
-        let lines = &made.call.logs;
-        self.logs
-            .write(made.app_id, made.term, kind, lines, topics(), now);
+        self.logs.write(app_id, term, kind, lines, topics(), now);
     }
 
     /// Notes what a shadow candidate would have decided otherwise.

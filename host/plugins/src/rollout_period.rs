@@ -24,9 +24,14 @@ pub struct RolloutPeriod {
 impl RolloutPeriod {
     /// The term of a built-in plugin.
     pub(super) fn built_in(plugin: &nudge_wasm::Plugin) -> Self {
+        Self::no_role(SERVER, plugin)
+    }
+
+    /// That of a version that has no role, or none yet.
+    pub fn no_role(owner: Uuid, plugin: &nudge_wasm::Plugin) -> Self {
         let description = plugin.description();
         Self {
-            owner: SERVER,
+            owner,
             name: description.name.clone(),
             version: description.version.clone(),
             since: Timestamp(0),

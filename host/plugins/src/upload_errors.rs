@@ -58,7 +58,7 @@ pub fn of_load(error: &LoadError) -> Option<Vec<FieldError>> {
                  information"
             ),
         ),
-        LoadError::Compile(_) | LoadError::CompileTimeout | LoadError::CompileLimits(_) => {
+        LoadError::Compile(_) | LoadError::CompileTimeout { .. } | LoadError::CompileLimits(_) => {
             Some(vec![of_compiler(error)])
         }
         LoadError::CompilerUnavailable(_) => None,
@@ -73,26 +73,28 @@ pub fn of_load(error: &LoadError) -> Option<Vec<FieldError>> {
 /// What is wrong with a component that does not compile.
 fn of_compiler(error: &LoadError) -> FieldError {
     let (code, detail) = match error {
-        LoadError::Compile(reason) => (
-            "does_not_compile",
+        LoadError::CompileTimeout { seconds } => (
+            "compile_limit",
             format!(
-                "the component does not compile: {}; check it with `wasm-tools validate`",
-                cut(reason)
+                "the component does not compile within {seconds} seconds; make it smaller, its largest functions \
+                 first, or have the server's `plugins.compileSeconds` raised"
             ),
         ),
         LoadError::CompileLimits(reason) => (
             "compile_limit",
             format!(
                 "the component does not compile within the memory and processor time that there are ({}); make it \
-                 smaller, its largest functions first",
+                 smaller, its largest functions first, or have the server's `plugins.compileMemoryBytes` and \
+                 `plugins.compileSeconds` raised",
                 cut(reason)
             ),
         ),
-        _ => (
-            "compile_limit",
-            "the component does not compile within the time that there is; make it smaller, its largest functions \
-             first"
-                .to_owned(),
+        other => (
+            "does_not_compile",
+            format!(
+                "{}; check it with `wasm-tools validate`",
+                cut(&other.to_string())
+            ),
         ),
     };
     FieldError::new(WHOLE, code, detail)
@@ -172,8 +174,16 @@ mod tests {
                 "2 bytes",
             ),
             (LoadError::Compile(text()), "does_not_compile", "validate"),
-            (LoadError::CompileTimeout, "compile_limit", "smaller"),
-            (LoadError::CompileLimits(text()), "compile_limit", "smaller"),
+            (
+                LoadError::CompileTimeout { seconds: 60 },
+                "compile_limit",
+                "60 seconds; make it smaller, its largest functions first, or have the server's `plugins.compileSeconds`",
+            ),
+            (
+                LoadError::CompileLimits(text()),
+                "compile_limit",
+                "`plugins.compileMemoryBytes`",
+            ),
             (
                 LoadError::DescribeFailed(failed(Failure::Memory)),
                 "self_test_failed",

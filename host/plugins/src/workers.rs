@@ -120,6 +120,8 @@ impl Shared {
     /// Runs jobs until the queue is closed.
     fn work(&self) {
         let mut queue = self.queue.lock();
+        // Whether a job has run since the thread last had nothing to do.
+        let mut has_run = true;
         while !queue.closed {
             let now = self.began.elapsed();
             match queue.turns.next(now, || self.held_back.increment(1)) {
@@ -136,6 +138,13 @@ impl Shared {
                     let took = started.elapsed();
                     queue = self.queue.lock();
                     queue.turns.done(app_id, took, self.began.elapsed());
+                    has_run = true;
+                }
+                Next::Wait(_) if has_run => {
+                    drop(queue);
+                    nudge_wasm::between_calls();
+                    has_run = false;
+                    queue = self.queue.lock();
                 }
                 Next::Wait(None) => {
                     self.changed.wait(&mut queue);

@@ -299,21 +299,32 @@ pub async fn delete_due(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<bool> {
     Ok(deleted == ids.len() as u64)
 }
 
+/// Begins the statement that puts rows of `timers` or `occasions` off, which a process has, until their campaigns run again.
+fn parked<'t>(tx: &'t mut Tx, table: &'static str, ids: &[Uuid], node: Uuid) -> Statement<'t> {
+    // One that a clock of the future set waits as long as any other.
+    let set_at = if table == "timers" {
+        ", set_at = 0"
+    } else {
+        ""
+    };
+    tx.with_rows("v(id)", Rows::new().uuids(ids.iter().copied()))
+        .push(" UPDATE ")
+        .push(table)
+        .push(" SET node = NULL, due_at = ")
+        .push_bind(PARKED)
+        .push(set_at)
+        .push(" WHERE id IN (SELECT v.id FROM v) AND node")
+        .push(IS)
+        .push_bind(node)
+}
+
 /// Puts occasions off until their campaigns run again. False: one is not this process's any longer.
 pub async fn park(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<bool> {
-    let mut parked = 0;
+    let mut count = 0;
     for chunk in ids.chunks(Rows::MOST) {
-        parked += tx
-            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
-            .push(" UPDATE occasions SET node = NULL, due_at = ")
-            .push_bind(PARKED)
-            .push(" WHERE id IN (SELECT v.id FROM v) AND node")
-            .push(IS)
-            .push_bind(node)
-            .execute()
-            .await?;
+        count += parked(tx, "occasions", chunk, node).execute().await?;
     }
-    Ok(parked == ids.len() as u64)
+    Ok(count == ids.len() as u64)
 }
 
 /// Puts off what runs have led to, of rows of `timers` or `occasions`, until their campaigns run again. Answers which those
@@ -324,23 +335,9 @@ pub async fn park_of_runs(
     ids: &[Uuid],
     node: Uuid,
 ) -> Result<HashSet<Uuid>> {
-    let mut parked = HashSet::new();
-    // One that a clock of the future set waits as long as any other.
-    let set_at = if table == "timers" {
-        ", set_at = 0"
-    } else {
-        ""
-    };
+    let mut of_runs = HashSet::new();
     for chunk in ids.chunks(Rows::MOST) {
-        let ids: Vec<Uuid> = tx
-            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
-            .push(" UPDATE ")
-            .push(table)
-            .push(" SET node = NULL, due_at = ")
-            .push_bind(PARKED)
-            .push(set_at)
-            .push(" WHERE id IN (SELECT v.id FROM v) AND node = ")
-            .push_bind(node)
+        let ids: Vec<Uuid> = parked(tx, table, chunk, node)
             .push(" AND EXISTS (SELECT 1 FROM run_firings f WHERE f.campaign_id = ")
             .push(table)
             .push(".campaign_id AND f.subject_id = ")
@@ -350,9 +347,9 @@ pub async fn park_of_runs(
             .push(".event_seq) RETURNING id")
             .fetch_values()
             .await?;
-        parked.extend(ids);
+        of_runs.extend(ids);
     }
-    Ok(parked)
+    Ok(of_runs)
 }
 
 /// Keeps occasions, but for those that are there already; answers how many are new.

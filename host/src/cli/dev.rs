@@ -12,7 +12,8 @@ use clap::Args;
 use nudge_apps::console::{Grants, links};
 use nudge_db::Tx;
 use nudge_http::issuer::Role;
-use nudge_platform::config::Config;
+use nudge_platform::config::{Config, Telemetry};
+use nudge_platform::telemetry::Logs;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -24,7 +25,7 @@ use crate::services::Services;
 /// How long the printed tokens are good for.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(720);
 /// What is logged unless somebody says otherwise.
-pub(super) const LOG_FILTER: &str = "warn,nudge_http::request=info";
+const LOG_FILTER: &str = "warn,nudge_http::request=info";
 /// Who the command's tokens and links speak for.
 const SUBJECT: &str = "nudge dev";
 
@@ -94,12 +95,12 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
         ));
         "127.0.0.1:0".clone_into(&mut config.server.listen);
     }
-    config.telemetry.log_filter = log_filter(config.telemetry.log_filter);
+    let logs = logs(&mut config.telemetry)?;
     let stop = super::stop_signal()?;
     let data_dir = config.server.data_dir.clone();
     let before = DemoApp::read(&data_dir)?;
     let choice = demo_app::choose(&config, before.as_ref(), arguments.app.as_deref()).await?;
-    let server = super::start(config, true).await?;
+    let server = super::start_with_logs(config, logs, true).await?;
     let access = {
         let keep = |app: &DemoApp| app.keep(&data_dir);
         make(&server, &choice, before.as_ref(), keep).await?
@@ -131,13 +132,12 @@ fn is_taken(address: &str) -> bool {
 }
 
 /// A newcomer reads the introduction, and then what requests come to; who sets a filter gets what it says.
-fn log_filter(configured: String) -> String {
-    let default = Config::defaults().map(|config| config.telemetry.log_filter);
-    if default.is_ok_and(|default| default == configured) {
-        LOG_FILTER.to_owned()
-    } else {
-        configured
+fn logs(telemetry: &mut Telemetry) -> anyhow::Result<Logs> {
+    if telemetry.log_filter != Config::defaults()?.telemetry.log_filter {
+        return Logs::new(telemetry);
     }
+    LOG_FILTER.clone_into(&mut telemetry.log_filter);
+    Ok(Logs::new(telemetry)?.with_short_requests())
 }
 
 /// Makes the demo app, or new keys for the first app of the database, and tokens.

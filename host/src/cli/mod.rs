@@ -23,7 +23,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use nudge_http::issuer::Role;
 use nudge_platform::config::{self, Config};
-use nudge_platform::telemetry;
+use nudge_platform::telemetry::Logs;
 use uuid::Uuid;
 
 use crate::server::{Server, Start};
@@ -227,10 +227,11 @@ fn on_runtime(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Resu
 
 /// Starts a server that compiles plugins with this program.
 async fn start(config: Config, embedded: bool) -> anyhow::Result<Server> {
-    let mut logs = telemetry::Logs::new(&config.telemetry)?;
-    if config.telemetry.log_filter == dev::LOG_FILTER {
-        logs = logs.with_short_requests();
-    }
+    let logs = Logs::new(&config.telemetry)?;
+    start_with_logs(config, logs, embedded).await
+}
+
+async fn start_with_logs(config: Config, logs: Logs, embedded: bool) -> anyhow::Result<Server> {
     logs.start()?;
     let start = Start {
         embedded,

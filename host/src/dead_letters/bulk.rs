@@ -175,7 +175,8 @@ async fn replay_page(
     page: Vec<FoundLetter>,
     counts: &mut Counts,
 ) -> Result<Plan, Error> {
-    let app = services.apps.get(app_id).await?;
+    // Mostly somebody has mended something a moment ago, maybe on another process.
+    let app = services.apps.newest(app_id).await?;
     let app = app.ok_or_else(|| Error::Failed("the app is gone".to_owned()))?;
     let (validation, rest): (Vec<FoundLetter>, Vec<FoundLetter>) = page
         .into_iter()

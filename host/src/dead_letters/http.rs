@@ -9,7 +9,7 @@ use nudge_http::body::OptionalJson;
 use nudge_http::csv::WantsCsv;
 use nudge_http::cursor::Cursors;
 use nudge_http::page::{Gathering, Page, PageQuery};
-use nudge_http::query::{begin, end};
+use nudge_http::query::range;
 use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
@@ -232,9 +232,9 @@ impl FilterRequest {
     /// The letters that are there already; those that come later are another request's.
     fn filter(self, now: Timestamp) -> Result<Filter, ApiError> {
         let until_now = Timestamp(now.0 + 1);
-        let to = end("filter/to", self.to.as_deref())?;
+        let (from, to) = range("filter/", self.from.as_deref(), self.to.as_deref())?;
         let filter = Filter {
-            from: begin("filter/from", self.from.as_deref())?,
+            from,
             to: Some(to.map_or(until_now, |to| to.min(until_now))),
             event_name: self.event_name,
             reason: self.reason,
@@ -270,9 +270,10 @@ pub async fn list_dead_letters(
     };
     let limit = paging.limit()?;
     let now = services.clock.now();
+    let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
     let filter = Filter {
-        from: begin("from", query.from.as_deref())?,
-        to: end("to", query.to.as_deref())?,
+        from,
+        to,
         event_name: query.event_name,
         reason: query.reason,
         stage: query.stage,
@@ -318,9 +319,10 @@ pub async fn summarize_dead_letters(
     };
     let limit = paging.limit()?;
     let now = services.clock.now();
+    let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
     let filter = Filter {
-        from: begin("from", query.from.as_deref())?,
-        to: end("to", query.to.as_deref())?,
+        from,
+        to,
         event_name: query.event_name,
         reason: query.reason,
         stage: query.stage,
@@ -470,7 +472,7 @@ pub async fn acknowledge_dead_letter(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Replays a dead letter: the stage that failed is run again.
+/// Replays a dead letter: the stage that failed is run again. One that was replayed before is `replayed`, and nothing is done.
 #[utoipa::path(post, path = "/v1/apps/{appId}/dead-letters/{id}/replay", tag = "dead letters",
     params(("appId" = Uuid, Path), ("id" = Uuid, Path)), request_body = Option<ReplayRequest>,
     responses((status = 200, body = Data<ReplayView>)))]

@@ -86,14 +86,32 @@ pub(super) enum Judged {
     Unknown(Failure),
 }
 
-/// Replays a letter, its properties changed by a merge patch first.
+/// Replays a letter, its properties changed by a merge patch first. One that was replayed already stays so: whoever lost
+/// the answer asks again.
 pub async fn replay(
     services: &Services,
     scope: &Scope,
     id: Uuid,
     patch: Option<&Map<String, Value>>,
 ) -> Result<Replayed, ApiError> {
-    let app = &scope.app;
+    match replay_open(services, scope, id, patch).await {
+        Err(error) if error.code() == Code::NotFound => {
+            let mut tx = services.db.read().await?;
+            let is_done = store::was_replayed(&mut tx, scope.app.id, id).await?;
+            is_done.then_some(Replayed::Done).ok_or(error)
+        }
+        outcome => outcome,
+    }
+}
+
+async fn replay_open(
+    services: &Services,
+    scope: &Scope,
+    id: Uuid,
+    patch: Option<&Map<String, Value>>,
+) -> Result<Replayed, ApiError> {
+    // Mostly somebody has mended something a moment ago, maybe on another process.
+    let app = &services.apps.renewed(Arc::clone(&scope.app)).await?;
     let mut tx = services.db.read().await?;
     let found = store::find(&mut tx, app.id, id).await?;
     let found = found.ok_or_else(|| ApiError::new(Code::NotFound))?;

@@ -1,5 +1,7 @@
 //! Pages that everybody may read. Each is made once: a reader costs a reference to it, not a copy.
 
+use std::sync::{Arc, OnceLock};
+
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -8,8 +10,8 @@ use axum::routing::{MethodRouter, get};
 use bytes::Bytes;
 use nudge_http::{ApiError, Code};
 use serde::Serialize;
-use serde_json::Value;
 
+use crate::router;
 use crate::services::Shared;
 
 /// What a page for browsers may do (contract 22): run the server's own scripts and styles, none of which is inline,
@@ -72,7 +74,11 @@ impl IntoResponse for Page {
 }
 
 /// The API's description, and what is to be known of the embedded issuer.
-pub fn routes(services: &Shared, description: &Value) -> serde_json::Result<Router<Shared>> {
+pub fn routes(services: &Shared) -> serde_json::Result<Router<Shared>> {
+    let description = Arc::new(OnceLock::new());
+    let describe = move |State(services): State<Shared>| {
+        std::future::ready(described(&services, &description))
+    };
     let discovery = Page::json(&services.issuer.discovery(&services.public_url))?;
     // With other issuers configured there is no embedded one.
     let discover = move |State(services): State<Shared>| {
@@ -83,9 +89,20 @@ pub fn routes(services: &Shared, description: &Value) -> serde_json::Result<Rout
     // The keys sign receipts of deletions, whoever issues access tokens.
     let key_set = Page::json(&services.issuer.key_set())?;
     Ok(Router::new()
-        .route("/openapi.json", Page::json(description)?.route())
+        .route("/openapi.json", get(describe))
         .route("/.well-known/openid-configuration", get(discover))
         .route("/.well-known/jwks.json", key_set.route()))
+}
+
+/// The API's description. Its first reader has it made, as most servers are never asked for it.
+fn described(services: &Shared, made: &OnceLock<Page>) -> Result<Page, ApiError> {
+    if let Some(page) = made.get() {
+        return Ok(page.clone());
+    }
+    let (_, document) = router::api(services);
+    let document = super::finish(document).map_err(ApiError::internal)?;
+    let page = Page::json(&document).map_err(ApiError::internal)?;
+    Ok(made.get_or_init(|| page).clone())
 }
 
 /// Headers that keep browsers from guessing, framing, running and keeping. An answer that nothing has changed gets none:

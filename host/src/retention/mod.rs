@@ -163,6 +163,8 @@ async fn round(
     let settings = nudge_campaigns::apps::settings(&mut tx, &ids).await?;
     drop(tx);
     let mut failed = FirstError::default();
+    // Deletions of apps are jobs of no app.
+    failed.note(remove_jobs(services, Uuid::nil(), kinds, now, halt).await)?;
     for (app_id, _, settings) in settings {
         failed.note(remove_jobs(services, app_id, kinds, now, halt).await)?;
         if let Some(settings) = settings {
@@ -207,6 +209,10 @@ async fn of_app(
     let letters = before(retention.dead_letters_days);
     drain(services, halt, move |tx| {
         store::delete_letters(tx, app_id, letters).boxed()
+    })
+    .await?;
+    drain(services, halt, move |tx| {
+        store::forget_replays(tx, app_id, letters).boxed()
     })
     .await?;
     let noted = before(SUPPRESSED_DAYS);

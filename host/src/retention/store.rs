@@ -19,6 +19,20 @@ pub(super) async fn delete_letters(tx: &mut Tx, app_id: Uuid, before: Timestamp)
     .await
 }
 
+/// Removes notes of an app that dead letters were replayed which came before an instant; answers how many.
+pub(super) async fn forget_replays(tx: &mut Tx, app_id: Uuid, before: Timestamp) -> Result<u64> {
+    tx.sql(
+        "DELETE FROM replayed_letters WHERE app_id = $1 AND id IN (
+            SELECT id FROM replayed_letters WHERE app_id = $1 AND received_at < $2
+            ORDER BY received_at LIMIT $3)",
+    )
+    .bind(app_id)
+    .bind(before)
+    .bind(STEP)
+    .execute()
+    .await
+}
+
 /// Removes notes of an app that firings were suppressed, of before an instant; answers how many.
 pub(super) async fn delete_suppressed(tx: &mut Tx, app_id: Uuid, before: Timestamp) -> Result<u64> {
     tx.sql(

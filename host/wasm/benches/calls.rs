@@ -15,10 +15,10 @@
 use std::env;
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nudge_wasm::trigger::{Batch, Campaign, Item, Nobody};
-use nudge_wasm::{Compiler, Engine, EngineConfig, Limits, Plugin, Session};
+use nudge_wasm::{Compiler, Engine, EngineConfig, Limits, Plugin, Session, between_calls};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -63,6 +63,7 @@ fn main() {
         compiler: Compiler::InProcess,
         limits: Limits::default(),
         pool_slots: 8,
+        made_ahead: 2,
     });
     let engine = engine.unwrap();
     for subject in &SUBJECTS {
@@ -76,11 +77,18 @@ fn main() {
 /// A name, the nanoseconds a call of each round, and what to measure: it gives the number of firings.
 type Variant<'a> = (&'static str, Vec<f64>, Box<dyn FnMut(Batch) -> usize + 'a>);
 
+/// The variant whose calls have a pause between them, which is not measured.
+const PAUSING: &str = "instance made ahead";
+
 /// Prints the rows of a plugin and a size of batch.
 fn measure(subject: &Subject, plugin: &Plugin, batch: &Batch) {
     let events = u32::try_from(batch.items.len()).unwrap();
     let mut session = Session::new(plugin).unwrap();
-    let mut variants: [Variant<'_>; 3] = [
+    let fresh = |batch| {
+        let outcome = plugin.evaluate(batch, Box::new(Nobody)).unwrap();
+        outcome.fired.len()
+    };
+    let mut variants: [Variant<'_>; 4] = [
         ("native", Vec::new(), Box::new(|batch| native(&batch))),
         (
             "reused instance",
@@ -93,17 +101,8 @@ fn measure(subject: &Subject, plugin: &Plugin, batch: &Batch) {
                     .len()
             }),
         ),
-        (
-            "fresh instance",
-            Vec::new(),
-            Box::new(|batch| {
-                plugin
-                    .evaluate(batch, Box::new(Nobody))
-                    .unwrap()
-                    .fired
-                    .len()
-            }),
-        ),
+        ("fresh instance", Vec::new(), Box::new(fresh)),
+        (PAUSING, Vec::new(), Box::new(fresh)),
     ];
     let calls = 20_000 / (events + 20);
     let chosen: Vec<String> = env::args()
@@ -115,13 +114,12 @@ fn measure(subject: &Subject, plugin: &Plugin, batch: &Batch) {
         chosen.iter().all(|part| row.contains(part.as_str()))
     };
     for _ in 0..ROUNDS {
-        for (_, rounds, run) in variants.iter_mut().filter(|(name, ..)| is_chosen(name)) {
+        for (name, rounds, run) in variants.iter_mut().filter(|(name, ..)| is_chosen(name)) {
             let batches = vec![batch.clone(); calls as usize];
-            let start = Instant::now();
-            for batch in batches {
+            let took = time(batches, *name == PAUSING, |batch| {
                 assert_eq!(black_box(run(black_box(batch))), events as usize);
-            }
-            rounds.push(start.elapsed().as_secs_f64() * 1e9 / f64::from(calls));
+            });
+            rounds.push(took.as_secs_f64() * 1e9 / f64::from(calls));
         }
     }
     let mut base = None;
@@ -138,6 +136,21 @@ fn measure(subject: &Subject, plugin: &Plugin, batch: &Batch) {
         );
         println!("| {name} | {events} | {median:.0} | {each:.0} | {times:.2} |");
     }
+}
+
+/// What calls take together, without the pauses between them.
+fn time(batches: Vec<Batch>, pausing: bool, mut run: impl FnMut(Batch)) -> Duration {
+    let start = Instant::now();
+    let mut pauses = Duration::ZERO;
+    for batch in batches {
+        if pausing {
+            let pause = Instant::now();
+            between_calls();
+            pauses += pause.elapsed();
+        }
+        run(batch);
+    }
+    start.elapsed().saturating_sub(pauses)
 }
 
 fn median(mut rounds: Vec<f64>) -> f64 {

@@ -1,14 +1,14 @@
-//! One call of a plugin: a fresh store and instance, limits, and what is left afterwards.
+//! One call of a plugin: a store and an instance of its own, limits, and what is left afterwards.
 
 use std::time::{Duration, Instant};
 
-use wasmtime::Store;
+use wasmtime::{Store, component};
 
 use crate::engine::Shared;
 use crate::failure::{Failed, Failure, failure_of};
 use crate::host::wasi::{Surroundings, Wasi};
 use crate::limits::{COPY_FACTOR, EPOCH, Limits};
-use crate::log::{Log, LogLine};
+use crate::log::{Level, Log, LogLine};
 use crate::meter::Meter;
 use crate::processor;
 use crate::store::{AnyView, MemoryAccount, State};
@@ -19,7 +19,7 @@ use crate::worlds::{Instance, Pre};
 pub struct Call {
     /// Wall-clock time, instantiation included.
     pub elapsed: Duration,
-    /// Of that, until the instance was ready.
+    /// Of that, until the instance was ready; none, where it was made ahead.
     pub instantiation: Duration,
     /// Whether a call that failed had less than a quarter of the deadline of processor time, host functions included.
     /// Where the deadline passed nevertheless, the machine had other things to do, or a question waited for the
@@ -41,27 +41,41 @@ pub(crate) struct Allowance {
     pub(crate) host_calls: u32,
 }
 
-/// Makes the store of a call, whose deadline begins to pass.
-pub(crate) fn store(
+/// What a call has, whose deadline begins to pass.
+pub(crate) fn state(
     shared: &Shared,
     limits: &Limits,
     allowance: &Allowance,
     surroundings: Surroundings,
     view: Option<AnyView>,
-) -> Store<State> {
-    let state = State {
+) -> State {
+    State {
         view,
         meter: Meter::new(allowance.host_calls, limits.output_bytes),
         log: Log::new(limits.log_bytes),
         memory: MemoryAccount::new(limits),
         wasi: Wasi::new(surroundings, limits.log_bytes),
-        _ticking: shared.ticker.tick(),
-    };
+        ticking: Some(shared.ticker.tick()),
+    }
+}
+
+/// Makes the store of a call.
+pub(crate) fn store(
+    shared: &Shared,
+    limits: &Limits,
+    allowance: &Allowance,
+    state: State,
+) -> Store<State> {
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.memory);
+    allow(&mut store, limits, allowance);
+    store
+}
+
+/// Says what a call may use from now on.
+pub(crate) fn allow(store: &mut Store<State>, limits: &Limits, allowance: &Allowance) {
     store.set_epoch_deadline(epochs(allowance.deadline));
     store.set_hostcall_fuel(limits.output_bytes.saturating_mul(COPY_FACTOR));
-    store
 }
 
 /// A deadline in epochs, rounded up; one more, because the current epoch is under way.
@@ -74,9 +88,10 @@ fn is_little(processor: Duration, deadline: Duration) -> bool {
     processor < deadline / 4
 }
 
-/// Runs `body` on a fresh instance, which is gone afterwards. `deadline` is what the store was made with.
+/// Runs `body` on the instance that was made ahead, or on a fresh one. `deadline` is what the store was made with.
 pub(crate) fn run<R>(
-    mut store: Store<State>,
+    store: &mut Store<State>,
+    made: Option<component::Instance>,
     pre: &Pre,
     deadline: Duration,
     body: impl FnOnce(&Instance<'_>, &mut Store<State>) -> Result<R, Interruption>,
@@ -84,15 +99,18 @@ pub(crate) fn run<R>(
     let start = Instant::now();
     let processor = processor::used_about(start);
     let mut instantiation = Duration::ZERO;
-    let result = pre
-        .start(&mut store)
-        .map_err(Interruption::Error)
-        .and_then(|instance| {
-            instantiation = start.elapsed();
-            body(&instance, &mut store)
-        });
-    let mut state = store.into_data();
+    let result = match made {
+        Some(made) => body(&pre.around(made), store),
+        None => pre
+            .start(store)
+            .map_err(Interruption::Error)
+            .and_then(|instance| {
+                instantiation = start.elapsed();
+                body(&instance, store)
+            }),
+    };
     let elapsed = start.elapsed();
+    let state = store.data_mut();
     let hardly_ran =
         result.is_err() && is_little(processor::used().saturating_sub(processor), deadline);
 
@@ -104,18 +122,25 @@ pub(crate) fn run<R>(
         memory_bytes: state.memory.bytes,
         host_calls: state.meter.host_calls_made(),
         output_bytes: u32::try_from(state.meter.output_bytes_given()).unwrap_or(u32::MAX),
-        logs: state.log.into_lines(),
+        logs: state.log.take_lines(),
     };
     match result {
-        Ok(result) => Ok((result, state.view, call)),
+        Ok(result) => Ok((result, state.view.take(), call)),
         Err(Interruption::Failure(failure)) => Err(Failed {
             failure,
             call: Box::new(call),
         }),
-        Err(Interruption::Error(error)) => Err(Failed {
-            failure: failure_of(&error, state.memory.denied),
-            call: Box::new(call),
-        }),
+        Err(Interruption::Error(error)) => {
+            let mut failure = failure_of(&error, state.memory.denied);
+            // A panic has logged its place.
+            if !call.logs.iter().any(|line| line.level == Level::Error) {
+                failure = failure.located(&error);
+            }
+            Err(Failed {
+                failure,
+                call: Box::new(call),
+            })
+        }
     }
 }
 

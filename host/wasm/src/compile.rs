@@ -190,7 +190,9 @@ fn in_child(
     let status =
         wait(Running(child), Duration::from_secs(limits.compile_seconds)).map_err(system)?;
     match status {
-        None => Err(LoadError::CompileTimeout),
+        None => Err(LoadError::CompileTimeout {
+            seconds: limits.compile_seconds,
+        }),
         Some(status) if status.success() => compiled(&mut output).map_err(system),
         // Rust aborts where memory runs out, and the system kills what passes its processor time.
         Some(status) if status.code().is_none() => Err(LoadError::CompileLimits(last_words(

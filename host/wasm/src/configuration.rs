@@ -1,10 +1,15 @@
 //! How wasmtime is set up. What compiles and what runs must agree, so both come here.
 
+use std::num::NonZeroUsize;
+
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::limits::{
     CORE_INSTANCES, Limits, MEMORIES, RESIDENT_MEMORY_BYTES, RESIDENT_TABLE_BYTES, TABLES,
 };
+
+/// How many frames of a trap are looked at for names of functions.
+const BACKTRACE_FRAMES: usize = 16;
 
 /// An engine that only compiles. It reserves no memory for instances, so that it works within the limits
 /// of the compiling process.
@@ -34,7 +39,8 @@ fn common() -> Config {
         .epoch_interruption(true)
         // A call without concurrency support costs a fifth.
         .concurrency_support(false)
-        .wasm_backtrace_max_frames(None)
+        // A trap names the functions in which it happened.
+        .wasm_backtrace_max_frames(NonZeroUsize::new(BACKTRACE_FRAMES))
         // The same batch must give the same bits on every machine.
         .cranelift_nan_canonicalization(true)
         .relaxed_simd_deterministic(true)

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::ahead::Ahead;
 use crate::cache::Cache;
 use crate::compile::Compiler;
 use crate::configuration;
@@ -26,6 +27,8 @@ pub struct EngineConfig {
     pub limits: Limits,
     /// How many calls can run at a time.
     pub pool_slots: u32,
+    /// How many instances wait for calls at the most, besides. See [`between_calls`](crate::between_calls).
+    pub made_ahead: u32,
 }
 
 /// Runs plugins. Cheap to clone.
@@ -41,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) compiler: Compiler,
     pub(crate) cache: Cache,
     pub(crate) linkers: Linkers,
+    pub(crate) ahead: Ahead,
 }
 
 /// An engine could not be made.
@@ -66,8 +70,10 @@ impl Engine {
             compiler,
             limits,
             pool_slots,
+            made_ahead,
         } = config;
-        let engine = match configuration::pooled(&limits, pool_slots) {
+        let slots = pool_slots.saturating_add(made_ahead);
+        let engine = match configuration::pooled(&limits, slots) {
             Ok(engine) => engine,
             Err(error) => {
                 tracing::warn!(
@@ -84,6 +90,7 @@ impl Engine {
             engine,
             limits,
             compiler,
+            ahead: Ahead::new(made_ahead),
         };
         Ok(Self {
             shared: Arc::new(shared),

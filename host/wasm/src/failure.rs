@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use wasmtime::{PoolConcurrencyLimitError, Trap};
+use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
 use crate::call::Call;
@@ -42,6 +42,16 @@ impl Failure {
             Self::OutputTooLarge => "output_too_large",
             Self::Refused { .. } => "refused",
             Self::Unavailable => "unavailable",
+        }
+    }
+
+    /// The same failure. A trap names the functions in which it happened, as far as the component says their names.
+    pub(crate) fn located(self, error: &wasmtime::Error) -> Self {
+        match (self, functions(error)) {
+            (Self::Trap(reason), Some(functions)) => {
+                Self::Trap(format!("{reason}, in {functions}"))
+            }
+            (failure, _) => failure,
         }
     }
 }
@@ -172,10 +182,55 @@ pub(crate) fn failure_of(error: &wasmtime::Error, memory_denied: bool) -> Failur
     Failure::Trap(reason)
 }
 
+/// How many functions a trap names.
+const FUNCTIONS: usize = 3;
+/// The longest name of a function that is told, in bytes.
+const FUNCTION_NAME_BYTES: usize = 100;
+
+/// The functions that ran when an error happened, the innermost first.
+fn functions(error: &wasmtime::Error) -> Option<String> {
+    let backtrace = error.downcast_ref::<WasmBacktrace>()?;
+    let names = backtrace
+        .frames()
+        .iter()
+        .filter_map(|frame| frame.func_name())
+        .filter(|name| is_an_authors(name))
+        .take(FUNCTIONS)
+        .collect::<Vec<_>>();
+    (!names.is_empty()).then(|| names.join(" called by "))
+}
+
+/// Whether an author may know a function by this name. Names that compilers make begin with `_`.
+fn is_an_authors(name: &str) -> bool {
+    name.len() <= FUNCTION_NAME_BYTES
+        && name.starts_with(|character: char| character.is_ascii_alphabetic())
+        && name
+            .chars()
+            .all(|character| character.is_ascii_alphanumeric() || matches!(character, '_' | '.'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::log::LogLine;
+
+    #[test]
+    fn functions_are_told_by_names_of_their_authors() {
+        for name in ["decide", "exports_plugin_evaluate", "average.part.0", "f2"] {
+            assert!(is_an_authors(name), "{name}");
+        }
+        let long = "f".repeat(101);
+        for name in [
+            "",
+            "_ZN4core9panicking5panic17h0E",
+            "_RNvCs1_1a1b",
+            "a b",
+            "a\u{1b}[1m",
+            &long,
+        ] {
+            assert!(!is_an_authors(name), "{name}");
+        }
+    }
 
     #[test]
     fn what_a_plugin_refused_with_and_logged_is_told_once() {

@@ -2,14 +2,14 @@
 //!
 //! An [`Engine`] lives as long as the process. [`Engine::load`] makes a [`Plugin`] of a component: one
 //! version, its imports checked, ready to be instantiated. Each call of a plugin gets an instance of its
-//! own, which is dropped after it, so that nothing that a plugin does outlives the call.
+//! own, which ends with it, so that nothing that a plugin does outlives the call.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`limits`] | every limit, and why it has its value |
 //! | `engine`, `configuration`, `ticker` | what all plugins share |
 //! | `load`, `compile`, `isolation`, `cache`, `prune`, `trusted`, `imports` | from bytes to a [`Plugin`] |
-//! | `plugin`, `call`, `store`, `meter`, `log`, `failure` | one call |
+//! | `plugin`, `call`, `ahead`, `store`, `meter`, `log`, `failure` | one call |
 //! | `self_test` | a decision about made-up batches |
 //! | `bindings`, `worlds`, `host` | the contract in `wit/`; one file an imported interface |
 //! | [`trigger`], [`validation`], [`personalization`] | what goes into a call and comes out |
@@ -25,6 +25,7 @@
 //! - **The compiler of uploads is a child without environment, files or network** (`isolation`). The code that it writes is authenticated before it is loaded.
 //! - **A version of the contract is served for ever** (`imports`).
 
+mod ahead;
 mod bindings;
 mod cache;
 mod call;
@@ -59,6 +60,7 @@ pub mod validation;
 mod value;
 mod worlds;
 
+pub use ahead::between_calls;
 pub use cache::digest;
 pub use call::Call;
 pub use compile::{CompileError, Compiler, ISOLATION, compile_child};

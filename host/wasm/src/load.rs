@@ -1,6 +1,7 @@
 //! From bytes to a plugin.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use wasmtime::component::Component;
 
@@ -50,8 +51,11 @@ pub enum LoadError {
     #[error("this component does not compile: {0}")]
     Compile(String),
     /// Compiling took too long.
-    #[error("this component does not compile in time")]
-    CompileTimeout,
+    #[error("this component does not compile within {seconds} seconds (plugins.compileSeconds)")]
+    CompileTimeout {
+        /// What it may take.
+        seconds: u64,
+    },
     /// Compiling took more memory, or processor time, than there is for it.
     #[error("this component does not compile within the compiler's limits: {0}")]
     CompileLimits(String),
@@ -59,8 +63,8 @@ pub enum LoadError {
     #[error("the compiler cannot be run: {0}")]
     CompilerUnavailable(#[source] std::io::Error),
     /// It cannot say what it is.
-    #[error("this plugin cannot describe itself: {0}")]
-    DescribeFailed(#[source] Failed),
+    #[error("this plugin cannot describe itself: {}", .0.detail())]
+    DescribeFailed(Failed),
     /// What it says it is cannot be.
     #[error("this plugin describes itself wrongly: {0}")]
     BadDescription(String),
@@ -116,6 +120,7 @@ pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadErr
         digest,
         imports: outline.imports,
         exports: outline.exports,
+        starts_late: AtomicBool::new(false),
     };
     let (description, _) = version.describe().map_err(LoadError::DescribeFailed)?;
     check(&description).map_err(LoadError::BadDescription)?;

@@ -90,8 +90,12 @@ impl Log {
         });
     }
 
-    pub(crate) fn into_lines(self) -> Vec<LogLine> {
-        self.lines
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    pub(crate) fn take_lines(&mut self) -> Vec<LogLine> {
+        std::mem::take(&mut self.lines)
     }
 }
 
@@ -99,8 +103,8 @@ impl Log {
 mod tests {
     use super::*;
 
-    fn messages(log: Log) -> Vec<String> {
-        log.into_lines()
+    fn messages(mut log: Log) -> Vec<String> {
+        log.take_lines()
             .into_iter()
             .map(|line| line.message)
             .collect()

@@ -3,9 +3,11 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use wasmtime::Store;
 
+use crate::ahead;
 use crate::bindings::types;
 use crate::call::{self, Allowance, Call, Interruption};
 use crate::engine::Shared;
@@ -82,6 +84,8 @@ pub(crate) struct Version {
     pub(crate) digest: String,
     pub(crate) imports: Vec<String>,
     pub(crate) exports: Vec<String>,
+    /// Whether no instance of it is made ahead.
+    pub(crate) starts_late: AtomicBool,
 }
 
 impl Plugin {
@@ -203,6 +207,14 @@ impl Plugin {
 
     /// Checks a configuration, and says what decisions under it read.
     pub fn check_config(&self, config: &str) -> Result<Result<Reads, Vec<Problem>>, Failed> {
+        self.check_config_call(config).map(|(checked, _)| checked)
+    }
+
+    /// The same, with what the call cost and logged.
+    pub fn check_config_call(
+        &self,
+        config: &str,
+    ) -> Result<(Result<Reads, Vec<Problem>>, Call), Failed> {
         self.version.check_config(config)
     }
 
@@ -334,7 +346,7 @@ impl Version {
         })
     }
 
-    fn check_config(&self, config: &str) -> Result<Result<Reads, Vec<Problem>>, Failed> {
+    fn check_config(&self, config: &str) -> Result<(Result<Reads, Vec<Problem>>, Call), Failed> {
         self.outside_batch(|instance, store| {
             let checked = instance.check_config(store, config)?;
             let bytes = match &checked {
@@ -367,7 +379,6 @@ impl Version {
                 .map(Reads::from)
                 .map_err(|list| list.into_iter().map(Problem::from).collect()))
         })
-        .map(|(checked, _)| checked)
     }
 
     /// Runs a function that has no batch.
@@ -381,31 +392,35 @@ impl Version {
             host_calls: limits.host_calls,
         };
         let surroundings = Surroundings::default();
-        let store = call::store(&self.shared, limits, &allowance, surroundings, None);
-        call::run(store, &self.pre, allowance.deadline, body)
+        let state = call::state(&self.shared, limits, &allowance, surroundings, None);
+        let mut store = call::store(&self.shared, limits, &allowance, state);
+        call::run(&mut store, None, &self.pre, allowance.deadline, body)
             .map(|(result, _, call)| (result, call))
     }
 
     /// Runs a decision, and gives what is left of its view: what it asked for.
     fn decide<V: Any + Send>(
-        &self,
+        self: &Arc<Self>,
         limits: &Limits,
         allowance: &Allowance,
         surroundings: Surroundings,
         view: V,
     ) -> Result<(V, Call), Failed> {
         let view: AnyView = Box::new(view);
-        let store = call::store(&self.shared, limits, allowance, surroundings, Some(view));
-        let ((), view, call) =
-            call::run(store, &self.pre, allowance.deadline, |instance, store| {
-                let Err(refusal) = instance.decide(store)? else {
-                    return Ok(());
-                };
-                let bytes = refusal.code.len() + refusal.message.len();
-                let counted = store.data_mut().meter.output(bytes);
-                counted.map_err(wasmtime::Error::from)?;
-                Err(refused(&refusal).into())
-            })?;
+        let state = call::state(&self.shared, limits, allowance, surroundings, Some(view));
+        let (mut store, made) = ahead::begin(self, limits, allowance, state);
+        let deadline = allowance.deadline;
+        let decided = call::run(&mut store, made, &self.pre, deadline, |instance, store| {
+            let Err(refusal) = instance.decide(store)? else {
+                return Ok(());
+            };
+            let bytes = refusal.code.len() + refusal.message.len();
+            let counted = store.data_mut().meter.output(bytes);
+            counted.map_err(wasmtime::Error::from)?;
+            Err(refused(&refusal).into())
+        });
+        ahead::end(self, store);
+        let ((), view, call) = decided?;
         match left(view) {
             Ok(view) => Ok((view, call)),
             Err(failure) => Err(Failed {

@@ -32,13 +32,14 @@ impl<'a> Session<'a> {
             deadline: limits.trigger_deadline,
             host_calls: limits.host_calls,
         };
-        let mut store = call::store(
+        let state = call::state(
             &version.shared,
             limits,
             &allowance,
             Surroundings::default(),
             None,
         );
+        let mut store = call::store(&version.shared, limits, &allowance, state);
         let instance = version
             .pre
             .start(&mut store)

@@ -22,8 +22,8 @@ pub(crate) struct State {
     pub(crate) log: Log,
     pub(crate) memory: MemoryAccount,
     pub(crate) wasi: Wasi,
-    /// Deadlines pass as long as the store is there.
-    pub(crate) _ticking: Ticking,
+    /// Deadlines pass until the call has ended.
+    pub(crate) ticking: Option<Ticking>,
 }
 
 impl State {
@@ -32,6 +32,16 @@ impl State {
         self.meter.host_call()?;
         let view = self.view.as_mut().and_then(|view| view.downcast_mut());
         Ok((view.ok_or(Stop::NoBatch)?, &mut self.meter))
+    }
+
+    /// Whether the plugin has asked the host for anything, or told it anything.
+    pub(crate) fn was_asked(&self) -> bool {
+        self.meter.host_calls_made() > 0 || self.wasi.was_asked() || !self.log.is_empty()
+    }
+
+    /// No deadline passes any longer.
+    pub(crate) fn end(&mut self) {
+        self.ticking = None;
     }
 }
 

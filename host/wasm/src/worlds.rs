@@ -55,10 +55,15 @@ impl Pre {
     /// Makes an instance. Its functions are looked up when they are called: a decision needs one of them.
     pub(crate) fn start(&self, store: &mut Store<State>) -> wasmtime::Result<Instance<'_>> {
         let instance = self.linked.instantiate(store)?;
-        Ok(Instance {
+        Ok(self.around(instance))
+    }
+
+    /// An instance that was made before.
+    pub(crate) fn around(&self, instance: component::Instance) -> Instance<'_> {
+        Instance {
             pre: self,
             instance,
-        })
+        }
     }
 }
 
@@ -76,6 +81,10 @@ pub(crate) struct Instance<'a> {
 }
 
 impl Instance<'_> {
+    pub(crate) fn into_inner(self) -> component::Instance {
+        self.instance
+    }
+
     /// Asks the plugin what it is. Fails where any function of it is not of the contract's form, so that this
     /// shows when a component is loaded.
     pub(crate) fn describe(&self, store: &mut Store<State>) -> wasmtime::Result<Description> {

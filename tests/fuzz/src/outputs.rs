@@ -37,6 +37,7 @@ static GUESTS: LazyLock<Guests> = LazyLock::new(|| {
             ..Limits::default()
         },
         pool_slots: 4,
+        made_ahead: 0,
     };
     let engine = Engine::new(config).expect("an engine");
     let load = |bytes| engine.load(bytes).expect("the guest loads");

@@ -29,6 +29,7 @@ static ENGINE: LazyLock<(Engine, TempDir)> = LazyLock::new(|| {
             ..Limits::default()
         },
         pool_slots: 4,
+        made_ahead: 0,
     };
     (Engine::new(config).expect("an engine"), folder)
 });

@@ -6,6 +6,7 @@ pub mod slot;
 mod upload;
 mod withdraw;
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use nudge_db::{Timestamp, Tx};
@@ -33,6 +34,9 @@ pub const MOST_PLUGINS: usize = 50;
 pub const MOST_VERSIONS: usize = 200;
 /// How often a change that met another one is tried.
 const MOST_TRIES: usize = 5;
+
+/// Apps and the versions as of which a change was checked against them.
+type Seen = BTreeMap<Uuid, i64>;
 
 /// Whose plugins are changed, and who does it.
 #[derive(Clone, Debug)]
@@ -94,6 +98,11 @@ impl Error {
     /// Nothing has this name.
     pub(super) fn no_plugin(name: &str) -> Self {
         Self::NotFound(format!("there is no plugin `{name}`; upload it first"))
+    }
+
+    /// The app is gone.
+    fn app_deleted() -> Self {
+        Self::NotFound("the app was deleted".to_owned())
     }
 
     /// The plugin has no such version.
@@ -162,13 +171,33 @@ impl Owner {
         Err(Error::no_plugin(name))
     }
 
-    /// The apps that a change concerns.
-    async fn apps(&self, tx: &mut Tx) -> nudge_db::Result<Vec<Uuid>> {
-        if self.app_id != SERVER {
-            return Ok(vec![self.app_id]);
+    /// The apps that a change concerns, with their versions.
+    async fn versions(&self, tx: &mut Tx) -> nudge_db::Result<Vec<(Uuid, i64)>> {
+        if self.app_id == SERVER {
+            return nudge_campaigns::apps::versions(tx).await;
         }
-        let versions = nudge_campaigns::apps::versions(tx).await?;
-        Ok(versions.into_iter().map(|(app_id, _)| app_id).collect())
+        let version = nudge_campaigns::apps::version(tx, self.app_id).await?;
+        let version = version.map(|version| (self.app_id, version));
+        Ok(version.into_iter().collect())
+    }
+
+    /// Those of the apps that have changed since they were seen, with the versions that they have.
+    async fn unseen(&self, tx: &mut Tx, seen: &Seen) -> nudge_db::Result<Seen> {
+        let mut versions: Seen = self.versions(tx).await?.into_iter().collect();
+        versions.retain(|app_id, version| seen.get(app_id) != Some(version));
+        Ok(versions)
+    }
+
+    /// Notes that snapshots have changed; answers whether nothing else in them has since the apps were seen. What is saved from
+    /// now on is checked against what this change makes.
+    async fn bump_seen(&self, tx: &mut Tx, seen: &Seen, now: Timestamp) -> Result<bool, Error> {
+        self.bump_version(tx, now).await?;
+        let versions = self.versions(tx).await?;
+        if versions.is_empty() && self.app_id != SERVER {
+            return Err(Error::app_deleted());
+        }
+        let is_seen = |(app_id, version): &(Uuid, i64)| seen.get(app_id) == Some(&(version - 1));
+        Ok(versions.iter().all(is_seen))
     }
 
     /// A pointer to what is wrong in an app; operators are told in which.
@@ -307,7 +336,11 @@ async fn refuses_what_came_after(
     };
     let loaders = &services.plugins.loaders;
     let plugin = loaders.load(&services.db, &active.digest).await?;
-    let errors = rollout::refusals(services, owner, (&entry, None), &plugin, Instant::now());
+    let mut tx = services.db.read().await?;
+    let apps = owner.unseen(&mut tx, &Seen::new()).await?;
+    drop(tx);
+    let started = Instant::now();
+    let errors = rollout::refusals(services, owner, &apps, (&entry, None), &plugin, started);
     let first = errors.await?.into_iter().next();
     Ok(first.map(|error| {
         let active = &active.version;

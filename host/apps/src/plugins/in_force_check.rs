@@ -10,7 +10,7 @@ use nudge_db::Tx;
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::catalogue::{Catalogue, PluginRef};
 use nudge_plugin_runtime::configuration::{CHECK_FAILED, check_failed};
-use nudge_plugin_runtime::{Configuration, Plugins, Refused};
+use nudge_plugin_runtime::{Configuration, Plugins, Refused, RolloutPeriod};
 use nudge_wasm::{Kind, Plugin};
 use uuid::Uuid;
 
@@ -97,15 +97,16 @@ fn personalizations<C: Content>(
     })
 }
 
-/// Asks a version about every configuration for which `decides` says that it is the one.
+/// Asks a version of a plugin of `owner`'s about every configuration of an app for which `decides` says that it is the one.
 pub(super) async fn refusals(
     plugins: &Plugins,
-    plugin: &Arc<Plugin>,
-    in_force: &InForce,
+    (owner, plugin): (Uuid, &Arc<Plugin>),
+    (app_id, in_force): (Uuid, &InForce),
     decides: impl Fn(PluginRef<'_>) -> bool,
     started: Instant,
 ) -> Result<Vec<FieldError>, Refused> {
     let mut errors = Vec::new();
+    let term = Arc::new(RolloutPeriod::no_role(owner, plugin));
     for (place, configuration) in in_force.configurations(plugin.kind()) {
         if !decides(configuration.asked) || errors.len() >= MOST_ERRORS {
             continue;
@@ -118,7 +119,8 @@ pub(super) async fn refusals(
             errors.push(FieldError::new(place, "check_config_too_slow", detail));
             break;
         }
-        let checked = plugins.check_config(plugin, configuration.text.clone());
+        let text = configuration.text.clone();
+        let checked = plugins.check_config_and_log((app_id, &term), plugin, text);
         match checked.await {
             Ok(Ok(_)) => {}
             Ok(Err(problems)) => {

@@ -8,7 +8,7 @@ use nudge_http::{ApiError, Data, Json};
 use nudge_plugin_runtime::cases::{self, BadCase, Case, CaseReport, Difference};
 use nudge_plugin_runtime::catalogue::SERVER;
 use nudge_plugin_runtime::store;
-use nudge_wasm::Plugin;
+use nudge_wasm::{Lowered, Plugin};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -143,7 +143,8 @@ pub async fn test_plugin_version(
     path: PluginPath,
     Json(request): Json<TestRequest>,
 ) -> Result<Data<TestView>, ApiError> {
-    run(&services, scope.app.id, &path, request).await
+    let lowered = scope.app.settings.plugins.lowered();
+    run(&services, (scope.app.id, &lowered), &path, request).await
 }
 
 /// Runs cases against a version of a plugin, under the limits of every call. Nothing takes effect.
@@ -156,12 +157,12 @@ pub async fn test_server_plugin_version(
     path: PluginPath,
     Json(request): Json<TestRequest>,
 ) -> Result<Data<TestView>, ApiError> {
-    run(&services, SERVER, &path, request).await
+    run(&services, (SERVER, &Lowered::default()), &path, request).await
 }
 
 async fn run(
     services: &Services,
-    app_id: Uuid,
+    (app_id, lowered): (Uuid, &Lowered),
     path: &PluginPath,
     request: TestRequest,
 ) -> Result<Data<TestView>, ApiError> {
@@ -170,6 +171,7 @@ async fn run(
         return Err(ApiError::field("/cases", "out_of_range", detail));
     }
     let plugin = version(services, app_id, &path.name, &path.version).await?;
+    let plugin = Arc::new(plugin.within(lowered));
     let started = Instant::now();
     let mut views = Vec::with_capacity(request.cases.len());
     for (index, case) in request.cases.into_iter().enumerate() {

@@ -98,7 +98,8 @@ impl Loaded {
         let known = before.map(|before| &before.deciders);
         let lowered = self.basics.settings.plugins.lowered();
         let deciders =
-            plugins::active::resolve(plugins, db, &self.catalogue, known, &lowered).await?;
+            plugins::active::resolve(plugins, db, (self.id, &self.catalogue), known, &lowered)
+                .await?;
         let known = before.map(|before| &before.segments);
         let mut segments = Segments::load(plugins, &deciders, self.segments, known).await;
         let (definitions, unchecked) = enforce(plugins, &deciders, self.definitions, before).await;

@@ -17,7 +17,8 @@ use uuid::Uuid;
 pub struct Transition {
     /// Whom it is about; nil: nobody.
     pub subject_id: Uuid,
-    /// The delivery, dead letter or change of a plugin: of each, endpoints are told a type once, and in order.
+    /// The delivery, dead letter or change of a plugin: of each, endpoints are told a type once, and in order
+    /// (a delivery that is replayed can fail again).
     pub source_id: Uuid,
     /// The type.
     pub event: EventType,
@@ -106,15 +107,21 @@ pub fn body(id: Uuid, event: &str, app_id: Uuid, at: Timestamp, data: &Value) ->
     serde_json::to_string(&body).unwrap_or_default()
 }
 
-/// The id of what an endpoint is told of a source and a type: the same one whenever it is asked for, so that
-/// each type is sent once for a source.
-fn id_of(webhook_id: Uuid, source_id: Uuid, event: EventType) -> Uuid {
-    let hash = secrets::hash(&[
+/// The id of what an endpoint is told of a transition: the same one whenever it is asked for, so that each type is sent once
+/// for a source. A delivery alone can fail again, at another time, once it was replayed.
+fn id_of(webhook_id: Uuid, transition: &Transition) -> Uuid {
+    let (source_id, event) = (transition.source_id, transition.event);
+    let failed_at = transition.at.0.to_be_bytes();
+    let mut parts: Vec<&[u8]> = vec![
         b"webhook message",
         webhook_id.as_bytes(),
         source_id.as_bytes(),
         event.name().as_bytes(),
-    ]);
+    ];
+    if event == EventType::Failed {
+        parts.push(&failed_at);
+    }
+    let hash = secrets::hash(&parts);
     let at = nudge_platform::id::made_at(source_id).unwrap_or_default();
     nudge_platform::id::derived(at, &hash)
 }
@@ -145,7 +152,7 @@ pub async fn enqueue(
             .filter(|subscription| subscription.event_types.contains(&transition.event));
         for subscription in listening {
             let webhook_id = subscription.webhook_id;
-            let id = id_of(webhook_id, transition.source_id, transition.event);
+            let id = id_of(webhook_id, transition);
             messages.push(Message {
                 id,
                 webhook_id,
@@ -202,14 +209,27 @@ mod tests {
     #[test]
     fn an_id_is_that_of_its_endpoint_delivery_and_type() {
         let [webhook, delivery, other] = [1, 2, 3].map(Uuid::from_u128);
-        let id = id_of(webhook, delivery, EventType::Opened);
-        assert_eq!(id, id_of(webhook, delivery, EventType::Opened));
+        let id = |webhook, source_id, event, at| {
+            let transition = Transition {
+                subject_id: Uuid::nil(),
+                source_id,
+                event,
+                data: Value::Null,
+                at: Timestamp(at),
+            };
+            id_of(webhook, &transition)
+        };
+        let opened = id(webhook, delivery, EventType::Opened, 1);
+        assert_eq!(opened, id(webhook, delivery, EventType::Opened, 2));
         for another in [
-            id_of(other, delivery, EventType::Opened),
-            id_of(webhook, other, EventType::Opened),
-            id_of(webhook, delivery, EventType::Clicked),
+            id(other, delivery, EventType::Opened, 1),
+            id(webhook, other, EventType::Opened, 1),
+            id(webhook, delivery, EventType::Clicked, 1),
         ] {
-            assert_ne!(id, another);
+            assert_ne!(opened, another);
         }
+        let failed = id(webhook, delivery, EventType::Failed, 1);
+        assert_eq!(failed, id(webhook, delivery, EventType::Failed, 1));
+        assert_ne!(failed, id(webhook, delivery, EventType::Failed, 2));
     }
 }

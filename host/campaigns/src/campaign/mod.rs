@@ -148,6 +148,14 @@ impl CampaignAction {
         }
     }
 
+    /// Whether firings bring it about. A survey that people reach by a link or a button waits for nothing.
+    pub fn fires(&self) -> bool {
+        match self {
+            Self::Present(payload) => payload.fires,
+            Self::Send(_) | Self::Show(_) => true,
+        }
+    }
+
     /// The sort of campaign that brings this about.
     pub fn kind(&self) -> Kind {
         match self {

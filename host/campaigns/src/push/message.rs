@@ -1,5 +1,7 @@
 //! Message.
 
+use std::time::Duration;
+
 use nudge_db::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
@@ -23,4 +25,12 @@ pub struct Message {
     pub open_action: Value,
     /// How it is delivered.
     pub options: Options,
+}
+
+impl Message {
+    /// When it is not worth sending any longer; none: it always is, as one that is for now or never.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        let lifetime = self.options.ttl_seconds.filter(|seconds| *seconds > 0)?;
+        Some(self.created_at.plus(Duration::from_secs(lifetime.into())))
+    }
 }

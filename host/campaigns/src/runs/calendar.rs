@@ -141,7 +141,9 @@ impl Plan {
             return (last.is_none() && self.lasts(from)).then_some(run);
         };
         let last_day = last.and_then(|last| Some(self.local(last)?.date()));
+        // The day before has one that is yet to come where clocks skip its time and the rest of that day.
         let mut date = self.local(self.earliest_reaching(from))?.date();
+        date = date.yesterday().unwrap_or(date);
         loop {
             let at = rule.first_on_or_after(date)?;
             let run = self.run(at)?.not_before(from);
@@ -175,8 +177,14 @@ impl Plan {
     /// The run after another.
     pub fn after(&self, run: Run) -> Option<Run> {
         let rule = self.rule.as_ref()?;
-        let at = rule.first_on_or_after(self.local(run.occasion)?.date().tomorrow().ok()?)?;
-        let next = self.run(at)?.not_before(run.begins_at);
+        // One whose time clocks skip may have come on the next day, which has its own.
+        let mut at = rule.first_on_or_after(self.local(run.occasion)?.date())?;
+        let mut next = self.run(at)?;
+        if next.occasion <= run.occasion {
+            at = rule.first_on_or_after(at.date().tomorrow().ok()?)?;
+            next = self.run(at)?;
+        }
+        let next = next.not_before(run.begins_at);
         Some(next).filter(|next| self.lasts(next.begins_at))
     }
 

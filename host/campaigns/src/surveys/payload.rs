@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Content;
 use super::flow::Flow;
 use super::localization::Localization;
+use super::{Content, Mode};
 
 /// Members of what is handed to SDKs as it is: as many as an event has properties (contract 15).
 const MOST_MEMBERS: usize = 256;
@@ -29,6 +29,8 @@ pub struct Payload {
     pub coordinated: bool,
     /// Where a button opens it: whether that goes once the survey is complete.
     pub feedback: Option<bool>,
+    /// Whether it fires for people. One that they reach by a link or a button does not.
+    pub fires: bool,
 }
 
 impl Payload {
@@ -46,6 +48,7 @@ impl Payload {
             localization: content.localization.clone(),
             coordinated: content.is_coordinated(),
             feedback: content.is_feedback().then(|| content.is_once()),
+            fires: content.mode != Mode::LinkOnly && !content.is_feedback(),
         }
     }
 

@@ -6,7 +6,7 @@ use nudge_db::Timestamp;
 
 /// Days that are looked at for the end of hours: the rest of today, tomorrow, and one for zones that skip a day.
 const DAYS_AHEAD: usize = 3;
-/// Changes of a zone's offset that are looked at. None has more in so few days.
+/// Changes of a zone's offset that are looked at. None has more in a few days.
 const TRANSITIONS_AHEAD: usize = 4;
 /// Minutes of a day.
 const DAY: i16 = 24 * 60;
@@ -16,6 +16,9 @@ const DAY: i16 = 24 * 60;
 pub struct Minute(i16);
 
 impl Minute {
+    /// The begin of a day.
+    pub(super) const MIDNIGHT: Self = Self(0);
+
     /// Reads `HH:MM`, 00:00 to 23:59.
     pub fn parse(text: &str) -> Option<Self> {
         let number = |text: &str| {
@@ -85,25 +88,39 @@ impl Hours {
     /// The first instant after `now` that does not lie in the hours: their end, or a change of the zone's offset
     /// that leads out of them. None: there is none.
     pub(super) fn end_after(self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
-        let instant = jiff::Timestamp::from_microsecond(now.0).ok()?;
-        let mut candidates = Vec::new();
-        let mut date = zone.to_datetime(instant).date();
-        for _ in 0..DAYS_AHEAD {
-            if let Some(end) = self.to.on(date) {
-                let end = zone.to_ambiguous_timestamp(end);
-                candidates.extend(end.earlier().ok());
-                candidates.extend(end.later().ok());
-            }
-            let Ok(next) = date.tomorrow() else { break };
-            date = next;
-        }
-        let transitions = zone.following(instant).take(TRANSITIONS_AHEAD);
-        candidates.extend(transitions.map(|transition| transition.timestamp()));
-        let outside = candidates.into_iter().filter(|candidate| {
-            *candidate > instant && self.contain(zone.to_datetime(*candidate)).is_none()
-        });
-        outside.min().map(|first| Timestamp(first.as_microsecond()))
+        let is_outside = |time| self.contain(time).is_none();
+        first_after(now, zone, DAYS_AHEAD, &[self.to], is_outside)
     }
+}
+
+/// The first instant after `now` at which a local time fits, of those that can be the begin of one: some times of the next `days`
+/// days, and changes of the zone's offset. None: there is none.
+pub(super) fn first_after(
+    now: Timestamp,
+    zone: &TimeZone,
+    days: usize,
+    times: &[Minute],
+    fits: impl Fn(DateTime) -> bool,
+) -> Option<Timestamp> {
+    let instant = jiff::Timestamp::from_microsecond(now.0).ok()?;
+    let mut candidates = Vec::new();
+    let mut date = zone.to_datetime(instant).date();
+    for _ in 0..days {
+        for time in times.iter().filter_map(|minute| minute.on(date)) {
+            let time = zone.to_ambiguous_timestamp(time);
+            candidates.extend(time.earlier().ok());
+            candidates.extend(time.later().ok());
+        }
+        let Ok(next) = date.tomorrow() else { break };
+        date = next;
+    }
+    let transitions = zone.following(instant).take(TRANSITIONS_AHEAD);
+    candidates.extend(transitions.map(|transition| transition.timestamp()));
+    let fitting = candidates
+        .into_iter()
+        .filter(|candidate| *candidate > instant && fits(zone.to_datetime(*candidate)));
+    let first = fitting.min()?;
+    Some(Timestamp(first.as_microsecond()))
 }
 
 /// The zone of an IANA name. Names are those of the database that this program was built with.
@@ -128,13 +145,17 @@ mod tests {
 
     use super::*;
 
-    const ZONES: [&str; 6] = [
+    const ZONES: [&str; 9] = [
         "UTC",
         "America/New_York",
         "Europe/Vienna",
         "Australia/Lord_Howe",
         "Asia/Kathmandu",
         "Pacific/Apia",
+        "Africa/Casablanca",
+        // Their clocks skip midnight and the hour before it.
+        "America/Santiago",
+        "America/Nuuk",
     ];
 
     fn at(text: &str) -> Timestamp {

@@ -20,6 +20,11 @@ const MOST_DAYS: usize = 14;
 const MOST_RESPONSES: i64 = 1_000_000_000;
 /// How often an end of quiet hours may lie in others.
 const MOST_TURNS: usize = 8;
+/// Days that are looked at for the next day or window: a week, the rest of today, and one for zones that skip a day.
+const DAYS_AHEAD: usize = 9;
+/// How often a day or window that something waits for may begin in quiet hours. Those of a campaign and of its app are two a day, and
+/// a third is one that goes over midnight.
+const MOST_WAITS: usize = 3 * DAYS_AHEAD;
 
 /// Days of the week as people write them: names, or numbers with Monday as 1 and Sunday as 7 or 0.
 const DAYS: [(&[&str], Weekday); 7] = [
@@ -97,7 +102,7 @@ pub enum Opening {
     Open,
     /// It may not.
     Closed(Suppression),
-    /// It waits for the end of quiet hours.
+    /// It waits for the end of quiet hours and, where that lies outside of days or windows, for the next one.
     Deferred(Timestamp),
 }
 
@@ -185,9 +190,34 @@ impl Schedule {
     ) -> Opening {
         let zone = self.zone.of(subject);
         let mut quiet = Vec::new();
-        quiet.extend(self.quiet.map(|hours| (hours, zone)));
+        quiet.extend(self.quiet.map(|hours| (hours, zone.clone())));
         quiet.extend(app.map(|hours| (hours, Zone::Subject.of(subject))));
-        undisturbed(&quiet, now)
+        let mut at = undisturbed(&quiet, now);
+        for _ in 0..MOST_WAITS {
+            match at {
+                None => break,
+                Some(at) if at == now => return Opening::Open,
+                Some(end) if self.is_open(end, &zone) => return Opening::Deferred(end),
+                Some(end) => {
+                    let next = self.opens_after(end, &zone);
+                    at = next.and_then(|next| undisturbed(&quiet, next));
+                }
+            }
+        }
+        Opening::Closed(Suppression::QuietHours)
+    }
+
+    /// Whether days and windows let something be fired at an instant.
+    fn is_open(&self, at: Timestamp, zone: &TimeZone) -> bool {
+        clock_face::local(at, zone).is_none_or(|local| self.closed(local).is_none())
+    }
+
+    /// When days and windows let something be fired next.
+    fn opens_after(&self, at: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        let windows = self.windows.iter().map(|window| window.from);
+        let begins: Vec<Minute> = windows.chain([Minute::MIDNIGHT]).collect();
+        let is_open = |local| self.closed(local).is_none();
+        clock_face::first_after(at, zone, DAYS_AHEAD, &begins, is_open)
     }
 
     /// Why nothing is fired at a local time, by days and windows.
@@ -213,8 +243,8 @@ impl Schedule {
     }
 }
 
-/// What becomes of a firing at an instant, by all quiet hours together.
-fn undisturbed(quiet: &[(Quiet, TimeZone)], now: Timestamp) -> Opening {
+/// When a firing at an instant disturbs nobody, by all quiet hours together; none: they drop it, or never end.
+fn undisturbed(quiet: &[(Quiet, TimeZone)], now: Timestamp) -> Option<Timestamp> {
     let mut at = now;
     for _ in 0..MOST_TURNS {
         let disturbing = quiet.iter().find(|(quiet, zone)| {
@@ -222,18 +252,14 @@ fn undisturbed(quiet: &[(Quiet, TimeZone)], now: Timestamp) -> Opening {
             local.is_some_and(|local| quiet.hours.contain(local).is_some())
         });
         let Some((quiet, zone)) = disturbing else {
-            return if at == now {
-                Opening::Open
-            } else {
-                Opening::Deferred(at)
-            };
+            return Some(at);
         };
-        match (quiet.on_quiet, quiet.hours.end_after(at, zone)) {
-            (OnQuiet::Defer, Some(end)) => at = end,
-            _ => break,
+        match quiet.on_quiet {
+            OnQuiet::Defer => at = quiet.hours.end_after(at, zone)?,
+            OnQuiet::Drop => return None,
         }
     }
-    Opening::Closed(Suppression::QuietHours)
+    None
 }
 
 impl Reader<'_> {

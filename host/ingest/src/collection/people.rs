@@ -345,7 +345,7 @@ impl Collection<'_> {
                 "limit_exceeded",
                 "the person has as many properties as a person can have; remove some first",
             ),
-            Err(error @ (Error::Storage(_) | Error::InDoubt(_))) => return Err(error.into()),
+            Err(error) => return Err(error.into()),
         };
         Ok(vec![refused(message, refusal)])
     }
@@ -388,7 +388,7 @@ impl Collection<'_> {
             }
             Err(link::Error::IdentityConflict | link::Error::ClientSessionInvalid) => Ok(None),
             Err(link::Error::Suppressed) => Ok(Some(suppressed(message, false))),
-            Err(link::Error::Erasing) => Ok(Some(suppressed(message, true))),
+            Err(link::Error::Erasing(_)) => Ok(Some(suppressed(message, true))),
             Err(link::Error::TooMany) => {
                 let detail = "the person has as many ids as a person can have";
                 Ok(Some(refused(message, ("limit_exceeded", detail))))

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use nudge_apps::App;
 use nudge_apps::auth::{Editor, Scope, Viewer};
 use nudge_campaigns::campaign::size;
 use nudge_campaigns::definitions::{Content, Definition, Error, Status, store};
@@ -173,7 +172,7 @@ pub async fn create_event_definition(
         updated_at: now,
     };
     let growth = size::check(&definition.content, None)?;
-    let app = knowing(&services, &scope, &definition).await?;
+    let app = services.apps.renewed(Arc::clone(&scope.app)).await?;
     nudge_campaigns::definitions::check(&services.plugins, &app.deciders, &definition, None)
         .await?;
     let mut tx = services.db.write().await?;
@@ -296,17 +295,6 @@ async fn view(services: &Services, definition: Definition) -> Result<DefinitionV
     view.ok_or_else(|| Error::NotFound.into())
 }
 
-/// The app as it knows the plugin that a definition names.
-async fn knowing(
-    services: &Services,
-    scope: &Scope,
-    definition: &Definition,
-) -> nudge_db::Result<Arc<App>> {
-    let app = Arc::clone(&scope.app);
-    let named = definition.content.named_plugins();
-    services.apps.knowing_plugins(app, &named).await
-}
-
 async fn save(
     services: &Shared,
     scope: &Scope,
@@ -315,7 +303,7 @@ async fn save(
     before: &Content,
 ) -> Result<(), ApiError> {
     let growth = size::check(&definition.content, Some(before))?;
-    let app = knowing(services, scope, definition).await?;
+    let app = services.apps.renewed(Arc::clone(&scope.app)).await?;
     nudge_campaigns::definitions::check(&services.plugins, &app.deciders, definition, Some(before))
         .await?;
     let mut tx = services.db.write().await?;

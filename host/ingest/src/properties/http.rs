@@ -177,6 +177,7 @@ impl From<Error> for ApiError {
                 let detail = format!("a person has at most {MOST} properties; remove some first");
                 Self::because(Code::LimitExceeded, detail)
             }
+            Error::Erasing => Self::unavailable(error),
             Error::Storage(error) | Error::InDoubt(error) => error.into(),
         }
     }

@@ -77,6 +77,9 @@ pub enum Error {
     /// Analytics consent is missing.
     #[error("no consent")]
     ConsentRequired,
+    /// Somebody of the name is being erased; then a new person begins.
+    #[error("somebody of the same name is being erased")]
+    Erasing,
     /// The `mutationId` was used for something else.
     #[error("the mutation id is taken")]
     MutationConflict,
@@ -260,8 +263,15 @@ async fn find(tx: &mut Tx, app: &App, whom: &Whom) -> Result<Uuid, Error> {
 /// Finds a person; by a token, it is locked.
 async fn look_up(tx: &mut Tx, app: &App, whom: &Whom) -> Result<Option<AliasView>, Error> {
     Ok(match whom {
-        // Somebody who was deleted: no new session would change anything.
-        Whom::Token(token, _) if token.alias == NOBODY => return Err(Error::ConsentRequired),
+        Whom::Token(token, _) if token.alias == NOBODY => {
+            // Unless somebody begins anew soon, no new session would change anything.
+            let is_soon = token.events_after.is_some();
+            return Err(if is_soon {
+                Error::Erasing
+            } else {
+                Error::ConsentRequired
+            });
+        }
         Whom::Token(token, anonymous_id) => Some(current::lock_of(tx, token, anonymous_id).await?),
         Whom::Anonymous(id) => subjects::store::find(tx, app.id, AliasKind::Anonymous, id).await?,
         Whom::External(id) => subjects::store::find(tx, app.id, AliasKind::External, id).await?,

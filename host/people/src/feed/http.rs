@@ -6,7 +6,7 @@ use axum::response::Response;
 use nudge_apps::auth::Viewer;
 use nudge_http::cursor::Cursors;
 use nudge_http::page::{DEFAULT_LIMIT, Page, checked_limit};
-use nudge_http::query::{begin, end};
+use nudge_http::query::range;
 use nudge_http::{ApiError, Data, Params};
 use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
@@ -108,11 +108,12 @@ pub async fn list_events(
     Params(query): Params<FeedQuery>,
 ) -> Result<Data<Page<FeedEventView>>, ApiError> {
     let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST_EVENTS)? as usize;
+    let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
     let filter = Filter {
         name: query.name,
         exclude_name: query.exclude_name,
-        from: begin("from", query.from.as_deref())?,
-        to: end("to", query.to.as_deref())?,
+        from,
+        to,
         verdict: query.verdict,
     };
     let (app_id, now) = (scope.app.id, services.clock.now());

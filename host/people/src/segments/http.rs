@@ -15,7 +15,7 @@ use nudge_http::cursor::Cursors;
 use nudge_http::merge::{self, Patched};
 use nudge_http::page::{Page, PageQuery};
 use nudge_http::precondition::IfMatch;
-use nudge_http::query::{begin, end};
+use nudge_http::query::range;
 use nudge_http::{ApiError, Data, Json, Params, ResourceId, created};
 use nudge_pipeline::segments::{job, knowing, known, preview, store as members};
 use nudge_pipeline::services::{Services, Shared};
@@ -388,8 +388,7 @@ pub async fn list_segment_history(
     ResourceId(id): ResourceId,
     Params(query): Params<HistoryQuery>,
 ) -> Result<Data<Vec<SizeView>>, ApiError> {
-    let from = begin("from", query.from.as_deref())?;
-    let to = end("to", query.to.as_deref())?;
+    let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
     let from = from.unwrap_or_else(|| services.clock.now().minus(HISTORY));
     let mut tx = services.db.read().await?;
     let segment = find(&mut tx, &scope, id).await?;

@@ -11,7 +11,7 @@ use nudge_db::Tx;
 use nudge_http::csv::{self, WantsCsv};
 use nudge_http::cursor::Cursors;
 use nudge_http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, PageQuery, checked_limit};
-use nudge_http::query::{begin, end};
+use nudge_http::query::range;
 use nudge_http::{ApiError, Code, Data, Params, ResourceName};
 use nudge_platform::clock;
 use nudge_push::tokens;
@@ -504,10 +504,11 @@ pub async fn list_user_events(
     Params(query): Params<EventsQuery>,
 ) -> Result<Data<TimelineView>, ApiError> {
     let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST_EVENTS)? as usize;
+    let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
     let filter = Filter {
         name: query.name,
-        from: begin("from", query.from.as_deref())?,
-        to: end("to", query.to.as_deref())?,
+        from,
+        to,
     };
     let (app_id, now) = (scope.app.id, services.clock.now());
     let list = format!("events {app_id} {name:?} {:?} {filter:?}", query.id_kind);

@@ -120,6 +120,11 @@ impl Simulation {
         }
     }
 
+    /// Whether it is about events that the active version refused, too: they are dead letters.
+    fn sees_refused(&self) -> bool {
+        matches!(self, Self::Validations(_))
+    }
+
     fn report(&mut self) -> &mut Report {
         match self {
             Self::Triggers(simulation) => &mut simulation.report,
@@ -159,7 +164,7 @@ pub fn decided<'a>(
 /// Runs a backtest to its end.
 pub async fn run(services: &Arc<Services>, job: &mut RunningJob) -> Result<Value, Error> {
     let input: Input = job.input()?;
-    let app = services.apps.get(job.app_id).await?;
+    let app = services.apps.newest(job.app_id).await?;
     let app = app.ok_or_else(|| Error::Failed("the app is gone".to_owned()))?;
     let versions = prepare(services, &app, &input).await?;
     let report = Report::new(&versions, &input);
@@ -172,15 +177,20 @@ pub async fn run(services: &Arc<Services>, job: &mut RunningJob) -> Result<Value
         Kind::Trigger => Simulation::Triggers(Box::new(Triggers::new(context, &versions, report))),
         _ => Simulation::Validations(Box::new(Validations::new(context, &versions, report))),
     };
-    let mut window = window::Window::open(&services.db, app.id, input.since, input.until).await?;
+    // What arrives from now on is not in it.
+    let until = input.until.min(services.clock.now());
+    let mut window = window::Window::open(&services.db, app.id, input.since, until).await?;
+    let mut refused = window::Refused::new(app.id, input.since, until);
     let mut scanned = 0_i64;
     while simulation.report().stopped.is_none() {
         job.check()?;
-        let Some(requests) = window.next(&services.db).await? else {
-            break;
+        let requests = match window.next(&services.db).await? {
+            Some(requests) => requests,
+            None if simulation.sees_refused() => refused.next(&services.db).await?,
+            None => Vec::new(),
         };
         if requests.is_empty() {
-            continue;
+            break;
         }
         scanned += requests.iter().map(Request::len).sum::<i64>();
         simulation = run_all(services, job, simulation, requests).await?;
@@ -189,9 +199,9 @@ pub async fn run(services: &Arc<Services>, job: &mut RunningJob) -> Result<Value
         job.advance(&mut tx, &(), scanned, None, now).await?;
         tx.commit().await?;
     }
-    let until = input.until.min(services.clock.now());
     simulation = finish(services, job, app.id, simulation, until).await?;
-    Ok(simulation.report().result())
+    let result = simulation.report().result();
+    Ok(report::without_gone(&services.db, app.id, result).await?)
 }
 
 /// Loads the version and asks it about everything that it is compared on.
@@ -199,7 +209,8 @@ async fn prepare(services: &Services, app: &App, input: &Input) -> Result<Match,
     let failed = |detail: &str| Error::Failed(detail.to_owned());
     let loaded = services.plugins.by_digest(&services.db, &input.digest);
     let candidate = match loaded.await {
-        Ok(plugin) => plugin,
+        // Under what limits the active version decides.
+        Ok(plugin) => Arc::new(plugin.within(&app.settings.plugins.lowered())),
         Err(Unloadable::Storage(error)) => return Err(error.into()),
         Err(error) => return Err(Error::Failed(format!("the version: {error}"))),
     };

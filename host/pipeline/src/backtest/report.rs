@@ -1,11 +1,13 @@
 //! What came of a backtest.
 
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use strum::IntoStaticStr;
 
-use nudge_db::Tx;
+use nudge_db::{Db, Tx};
 use nudge_platform::clock;
 use nudge_records::events::store::Stored;
+use nudge_records::subjects;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -207,6 +209,37 @@ impl Report {
         }
         result
     }
+}
+
+/// A result without the samples of people who are not there any longer, or are about to be erased. While a backtest runs its
+/// samples are in memory, out of the reach of a deletion.
+pub(super) async fn without_gone(
+    db: &Db,
+    app_id: Uuid,
+    mut result: Value,
+) -> nudge_db::Result<Value> {
+    let Some(samples) = result.get_mut("samples").and_then(Value::as_array_mut) else {
+        return Ok(result);
+    };
+    let mut tx = db.read().await?;
+    let mut there: HashMap<Uuid, bool> = HashMap::new();
+    for id in samples.iter().filter_map(subject_of) {
+        if let Entry::Vacant(place) = there.entry(id) {
+            let standing = subjects::store::of_subject(&mut tx, app_id, id).await?;
+            place.insert(standing.is_some_and(|standing| !standing.suppressed));
+        }
+    }
+    let is_there = |sample: &Value| {
+        let subject = subject_of(sample);
+        subject.is_some_and(|id| there.get(&id) == Some(&true))
+    };
+    samples.retain(is_there);
+    Ok(result)
+}
+
+/// Whom a sample is of. None: they were gone when it was taken.
+fn subject_of(sample: &Value) -> Option<Uuid> {
+    sample.get("subjectId")?.as_str()?.parse().ok()
 }
 
 /// Removes a subject's samples from the results of an app's backtests; answers how many results had some.

@@ -22,7 +22,6 @@ use std::time::Duration;
 use nudge_apps::App;
 use nudge_apps::auth::Scope;
 use nudge_apps::services::Services;
-use nudge_campaigns::lifecycle::{self, Content};
 use nudge_db::Result;
 use uuid::Uuid;
 
@@ -69,15 +68,9 @@ pub async fn knowing(
     Ok(app.unwrap_or_else(|| Arc::clone(&scope.app)))
 }
 
-/// The app as it knows the segments and the plugins that a campaign names.
-pub async fn knowing_all_of<C: Content>(
-    services: &Services,
-    scope: &Scope,
-    content: &C,
-) -> Result<Arc<App>> {
-    let app = knowing(services, scope, &content.terms().segments()).await?;
-    let named = lifecycle::named_plugins(content);
-    services.apps.knowing_plugins(app, &named).await
+/// The app as a campaign is checked by it: another process may have made a segment or activated a plugin a moment ago.
+pub async fn renewed(services: &Services, scope: &Scope) -> Result<Arc<App>> {
+    services.apps.renewed(Arc::clone(&scope.app)).await
 }
 
 /// Waits a moment until it is known who is in the segment whose changes a campaign waits for, so that whoever changes after the

@@ -110,6 +110,11 @@ impl Subject {
         (self.session, begins)
     }
 
+    /// The number of the session that goes on, or went on last.
+    pub(super) fn session(&self) -> u32 {
+        self.session
+    }
+
     pub(super) fn property(&self, key: &str) -> Option<Value> {
         let value = self.described.properties.get(key)?;
         if self.described.withheld.iter().any(|held| held == key) {

@@ -22,6 +22,7 @@ fn plugin(component: &[u8]) -> Plugin {
             ..Limits::default()
         },
         pool_slots: 1,
+        made_ahead: 0,
     };
     Engine::new(config).unwrap().load(component).unwrap()
 }

@@ -32,6 +32,8 @@ pub enum Kind {
     Decision,
     /// A call of a shadow candidate.
     Shadow,
+    /// A call of `check-config`.
+    Check,
     /// The server's own line about others that were not kept.
     Dropped,
 }

@@ -8,7 +8,7 @@ use axum::extract::State;
 use nudge_apps::auth::Viewer;
 use nudge_campaigns::campaign::Kind;
 use nudge_db::{Result, Timestamp, Tx};
-use nudge_http::query::{begin, end};
+use nudge_http::query::range;
 use nudge_http::{ApiError, Data, Params, ResourceId};
 use nudge_platform::{clock, hidden};
 use serde::{Deserialize, Serialize};
@@ -169,8 +169,11 @@ pub async fn get_campaign_analytics(
     ResourceId(id): ResourceId,
     Params(query): Params<AnalyticsQuery>,
 ) -> std::result::Result<Data<CampaignReport>, ApiError> {
-    let from = begin("from", query.from.as_deref())?.unwrap_or(Timestamp(0));
-    let to = end("to", query.to.as_deref())?.unwrap_or(Timestamp(i64::MAX));
+    let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
+    let (from, to) = (
+        from.unwrap_or(Timestamp(0)),
+        to.unwrap_or(Timestamp(i64::MAX)),
+    );
     let kind = kind_of(&services, scope.app.id, id).await?;
     let mut tx = services.db.read().await?;
     let key = (scope.app.id, id);

@@ -167,7 +167,7 @@ pub async fn create_campaign(
     }
     let mut content: Content = parse_value(body.into())?;
     let growth = size::check(&content, None)?;
-    let app = segments::knowing_all_of(&services, &scope, &content).await?;
+    let app = segments::renewed(&services, &scope).await?;
     variants::check(
         &services.plugins,
         &app.deciders,
@@ -235,7 +235,7 @@ pub async fn update_campaign(
     let patched = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&patched.content, before)?;
-    let app = segments::knowing_all_of(&services, &scope, &patched.content).await?;
+    let app = segments::renewed(&services, &scope).await?;
     let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
     let check = |content| variants::check(plugins, &app.deciders, audiences, content, before);
     patched.check(check).await?;

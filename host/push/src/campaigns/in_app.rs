@@ -62,7 +62,7 @@ pub(super) async fn create(
     mut content: Content,
 ) -> Result<InAppView, ApiError> {
     let growth = size::check(&content, None)?;
-    let app = segments::knowing_all_of(services, scope, &content).await?;
+    let app = segments::renewed(services, scope).await?;
     variants::check(
         &services.plugins,
         &app.deciders,
@@ -105,7 +105,7 @@ pub(super) async fn update(
     let patched = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&patched.content, before)?;
-    let app = segments::knowing_all_of(services, scope, &patched.content).await?;
+    let app = segments::renewed(services, scope).await?;
     let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
     let check = |content| variants::check(plugins, &app.deciders, audiences, content, before);
     patched.check(check).await?;

@@ -10,7 +10,7 @@ use nudge_db::Timestamp;
 use nudge_http::csv::{self, WantsCsv};
 use nudge_http::cursor::Cursors;
 use nudge_http::page::{MOST, Page, PageQuery};
-use nudge_http::query::{begin, end};
+use nudge_http::query::range;
 use nudge_http::{ApiError, Code, Data, Params, ResourceId};
 use nudge_platform::{clock, hidden};
 use nudge_records::deliveries::Status;
@@ -123,9 +123,10 @@ pub async fn list_deliveries(
     };
     let limit = paging.limit()?;
     let now = services.clock.now();
+    let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
     let filter = Filter {
-        from: begin("from", query.from.as_deref())?,
-        to: end("to", query.to.as_deref())?,
+        from,
+        to,
         campaign_id: query.campaign_id,
         subject_id: query.subject_id,
         status: query.status,

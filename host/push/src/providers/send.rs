@@ -1,10 +1,9 @@
 //! One message to one device.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use nudge_campaigns::push::message::Message;
-use nudge_db::{Db, Error, Timestamp};
+use nudge_db::{Db, Error};
 use nudge_platform::clock::Clock;
 use nudge_platform::config;
 use nudge_platform::outbound::{Guard, lookups};
@@ -87,7 +86,8 @@ impl Providers {
         if payload_bytes(target.provider, message) > MOST_PAYLOAD_BYTES {
             return Ok(rejected("payload_too_large"));
         }
-        if is_over(message, now) {
+        // One that is for now or never is for its first attempt's now.
+        if message.expires_at().is_some_and(|at| at <= now) {
             return Ok(rejected("expired"));
         }
         let Some(stored) = self.used.find(&self.db, app_id, target).await? else {
@@ -165,13 +165,6 @@ fn rejected(reason: &str) -> PushOutcome {
 
 fn corrupt(unusable: super::jws::Unusable) -> Error {
     Error::corrupt("push_credentials", "sealed", unusable)
-}
-
-/// Whether a message is not worth sending any longer. One that is for now or never is for its first attempt's now.
-fn is_over(message: &Message, now: Timestamp) -> bool {
-    let lifetime = message.options.ttl_seconds.filter(|seconds| *seconds > 0);
-    lifetime
-        .is_some_and(|seconds| message.created_at.plus(Duration::from_secs(seconds.into())) <= now)
 }
 
 fn count(target: &Target, outcome: &PushOutcome) {

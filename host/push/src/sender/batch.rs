@@ -19,8 +19,9 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
+use super::campaign::halted_since;
 use super::devices::Outgoing;
-use super::plan::{self, Step};
+use super::plan::{self, Planned, Step};
 use super::store::{self, HandOver};
 use super::write::{Write, change, json};
 use super::{Sender, outcome};
@@ -148,7 +149,10 @@ impl Batch {
     async fn hand_over(&self, app: &App, claimed: &[Claimed]) -> Result<Vec<Handed>> {
         let services = &self.sender.services;
         let now = services.clock.now();
-        let mut steps = plan::plan(services, app, claimed, now).await?;
+        let Planned {
+            app_version,
+            mut steps,
+        } = plan::plan(services, app, claimed, now).await?;
         let mut write = Write::default();
         let (mut send, mut park, mut later) = (Vec::new(), Vec::new(), Vec::new());
         for delivery in claimed {
@@ -170,8 +174,9 @@ impl Batch {
         }
         let mut tries = 1;
         let handed = loop {
+            let waiting = (park.as_slice(), later.as_slice());
             match self
-                .note(app, &write, &mut send, (&park, &later), now)
+                .note(app, app_version, &write, &mut send, waiting, now)
                 .await
             {
                 Err(error) if error.kind() == Kind::Serialization && tries < TRIES => tries += 1,
@@ -186,28 +191,18 @@ impl Batch {
     async fn note(
         &self,
         app: &App,
+        app_version: i64,
         write: &Write,
         send: &mut [Handed],
         waiting: (&[&Claimed], &[(Uuid, Timestamp)]),
         now: Timestamp,
     ) -> Result<HashSet<Uuid>> {
         let (services, node) = (&self.sender.services, self.sender.node);
-        let mut rows = Vec::with_capacity(send.len());
-        for sent in send.iter_mut() {
-            for device in &mut sent.outgoing.devices {
-                if device.state == DeviceState::Waiting {
-                    device.state = DeviceState::Sending;
-                }
-            }
-            let first = sent.outgoing.devices.first();
-            rows.push(HandOver {
-                id: sent.delivery.id,
-                content: json(&sent.outgoing.rendered)?,
-                devices: json(&sent.outgoing.devices)?,
-                platform: first.map(|device| device.platform.name().to_owned()),
-            });
-        }
+        let mut rows = rows(send)?;
         let mut tx = self.sender.db.write().await?;
+        let halted = self.halted_meanwhile(&mut tx, app_version, send).await?;
+        rows.retain(|row| !halted.contains(&row.id));
+        store::give_up(&mut tx, app.id, node, &halted, Some(now)).await?;
         let handed = store::hand_over(&mut tx, app.id, node, &rows, now).await?;
         let handed: HashMap<Uuid, Uuid> = handed
             .into_iter()
@@ -239,6 +234,26 @@ impl Batch {
         dead_letters::count(letters.iter().map(|letter| letter.stage));
         services.webhooks.wake(queued.and(told));
         Ok(handed.into_keys().collect())
+    }
+
+    /// The deliveries whose campaign was halted after a version of the app. What this process knows is asked first: it has made every
+    /// change that it has answered, and mostly there was none.
+    async fn halted_meanwhile(
+        &self,
+        tx: &mut Tx,
+        app_version: i64,
+        send: &[Handed],
+    ) -> Result<Vec<Uuid>> {
+        let app = self.sender.services.apps.get(self.app_id).await?;
+        if send.is_empty() || app.is_some_and(|app| app.version <= app_version) {
+            return Ok(Vec::new());
+        }
+        let campaigns = send.iter().map(|sent| sent.delivery.campaign_id);
+        let standing = store::standing(tx, self.app_id, &campaigns.collect()).await?;
+        let halted = send
+            .iter()
+            .filter(|sent| halted_since(&standing, &sent.delivery).is_some());
+        Ok(halted.map(|sent| sent.delivery.id).collect())
     }
 
     /// Gives up what is not for now: what waits for its campaign, and what is looked at again.
@@ -336,6 +351,26 @@ impl Batch {
     }
 }
 
+/// What is noted of deliveries that are handed over to those of their devices that wait.
+fn rows(send: &mut [Handed]) -> Result<Vec<HandOver>> {
+    let mut rows = Vec::with_capacity(send.len());
+    for sent in send {
+        for device in &mut sent.outgoing.devices {
+            if device.state == DeviceState::Waiting {
+                device.state = DeviceState::Sending;
+            }
+        }
+        let first = sent.outgoing.devices.first();
+        rows.push(HandOver {
+            id: sent.delivery.id,
+            content: json(&sent.outgoing.rendered)?,
+            devices: json(&sent.outgoing.devices)?,
+            platform: first.map(|device| device.platform.name().to_owned()),
+        });
+    }
+    Ok(rows)
+}
+
 /// Hands a delivery to the services of its devices.
 async fn attempt(sender: &Sender, app_id: Uuid, handed: Handed) -> Attempted {
     let Handed { delivery, outgoing } = handed;
@@ -354,8 +389,10 @@ async fn attempt(sender: &Sender, app_id: Uuid, handed: Handed) -> Attempted {
         }
     });
     let sent: Vec<(Device, Option<Duration>)> = sent.buffered(DEVICES_AT_ONCE).collect().await;
+    let asked = sent.iter().filter_map(|(_, asked)| *asked).max();
+    let now = sender.services.clock.now();
     Attempted {
-        asked: sent.iter().filter_map(|(_, asked)| *asked).max(),
+        asked: asked.map(|asked| outcome::heeded(asked, message, now)),
         devices: sent.into_iter().map(|(device, _)| device).collect(),
         delivery,
     }

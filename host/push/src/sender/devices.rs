@@ -1,7 +1,6 @@
 //! Which devices a delivery goes to, first and again. Pure.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use nudge_campaigns::push::rendered::Rendered;
 use nudge_db::Timestamp;
@@ -92,10 +91,7 @@ pub(super) fn outgoing(
             device.reason = Some(reason.to_owned());
         }
     }
-    let ttl = rendered.options.ttl_seconds.filter(|seconds| *seconds > 0);
-    let expired = ttl.is_some_and(|seconds| {
-        now.since(delivery.created_at) >= Duration::from_secs(seconds.into())
-    });
+    let expired = message.expires_at().is_some_and(|at| at <= now);
     if first && expired {
         return Step::End(Status::Failed, "expired".to_owned(), None);
     }

@@ -120,7 +120,8 @@ impl Sender {
         }
     }
 
-    /// Has deliveries sent now that are due later than any pause allows: the clock was set back.
+    /// Has deliveries looked at now that are due later than any pause of the sender's own: the clock was set back. A provider that asked
+    /// for a longer one is asked once more.
     async fn advance(&self, now: Timestamp) -> nudge_db::Result<()> {
         let latest = now.plus(outcome::LONGEST);
         let mut app_id = Uuid::nil();

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use nudge_campaigns::push::message::Message;
+use nudge_db::Timestamp;
 use nudge_records::deliveries::provider::Platform;
 use nudge_records::deliveries::{Device, DeviceState, Status};
 
@@ -13,7 +15,7 @@ pub(super) const MOST_ATTEMPTS: i64 = 6;
 const BASE: Duration = Duration::from_secs(5);
 /// Why no more is known of a message that was handed over.
 pub(super) const OUTCOME_UNKNOWN: &str = "outcome_unknown";
-/// The longest pause, whatever a provider asks for.
+/// The longest pause of those that no provider asks for.
 pub(super) const LONGEST: Duration = Duration::from_hours(1);
 
 /// Where a delivery is.
@@ -97,6 +99,12 @@ pub(super) fn standing(devices: &[Device]) -> DeliveryProgress {
     })
 }
 
+/// How long a provider is left alone that asks for a pause: not for longer than the message is worth sending.
+pub(super) fn heeded(asked: Duration, message: &Message, now: Timestamp) -> Duration {
+    let left = message.expires_at().map(|expires_at| expires_at.since(now));
+    left.map_or(asked, |left| asked.min(left))
+}
+
 /// How long to wait after so many attempts: longer each time, a fifth more or less by `jitter` (0 to 1), and not
 /// less than the provider asks for.
 pub(super) fn pause(attempts: i64, asked: Option<Duration>, jitter: f64) -> Duration {
@@ -104,7 +112,7 @@ pub(super) fn pause(attempts: i64, asked: Option<Duration>, jitter: f64) -> Dura
     let pause = BASE
         .saturating_mul(number * number)
         .mul_f64(0.8 + 0.4 * jitter.clamp(0.0, 1.0));
-    pause.max(asked.unwrap_or_default()).min(LONGEST)
+    pause.min(LONGEST).max(asked.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -171,8 +179,8 @@ mod tests {
         fn pauses_grow_within_bounds(attempts in 1..20_i64, jitter in 0.0..1.0, asked: Option<u16>) {
             let asked = asked.map(|seconds| Duration::from_secs(seconds.into()));
             let found = pause(attempts, asked, jitter);
-            prop_assert!(found <= LONGEST);
-            prop_assert!(found >= asked.unwrap_or_default().min(LONGEST));
+            prop_assert!(found <= LONGEST.max(asked.unwrap_or_default()));
+            prop_assert!(found >= asked.unwrap_or_default());
             prop_assert!(pause(attempts + 1, asked, 1.0) >= pause(attempts, asked, 0.0));
         }
     }

@@ -36,6 +36,13 @@ const WHILE_PAUSED: Duration = Duration::from_mins(1);
 /// When a message is looked at again for a person with a token that cannot be read.
 const WHILE_UNREADABLE: Duration = Duration::from_mins(1);
 
+/// What is to be done about some deliveries of one app, each by its id.
+pub(super) struct Planned {
+    /// The version of the app whose campaigns stand as it was decided by.
+    pub app_version: i64,
+    pub steps: HashMap<Uuid, Step>,
+}
+
 /// What is to be done about a delivery.
 #[derive(Debug)]
 pub(super) enum Step {
@@ -81,13 +88,13 @@ impl Known {
     }
 }
 
-/// Decides about deliveries of one app, each by its id.
+/// Decides about deliveries of one app.
 pub(super) async fn plan(
     services: &Shared,
     app: &App,
     claimed: &[Claimed],
     now: Timestamp,
-) -> Result<HashMap<Uuid, Step>> {
+) -> Result<Planned> {
     let known = read(services, app, claimed).await?;
     let mut steps = HashMap::new();
     let mut campaigns: HashMap<(Uuid, i64), Campaign> = HashMap::new();
@@ -143,7 +150,8 @@ pub(super) async fn plan(
             render(services, app, which, &deliveries, &known, now, &mut steps).await?;
         }
     }
-    Ok(steps)
+    let app_version = known.standing.app_version;
+    Ok(Planned { app_version, steps })
 }
 
 /// What is to be done about deliveries whose campaign no active version of its plugin takes: they have failed, and are made

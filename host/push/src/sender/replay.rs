@@ -138,7 +138,8 @@ async fn commit(
         Some(person) => subjects::store::lock(&mut tx, app.id, person).await?,
         None => false,
     };
-    if !dead_letters::store::delete(&mut tx, app.id, letter.id).await? {
+    let taken = dead_letters::store::take(&mut tx, &[(app.id, letter.id)]).await?;
+    if taken.is_empty() {
         // Somebody else replayed it just now.
         return Err(ApiError::new(Code::NotFound));
     }

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use nudge_apps::auth::SdkSubject;
 use nudge_http::{ApiError, Code, Data, Json, ResourceName};
 use nudge_records::deliveries::provider::Provider;
-use nudge_records::subjects::current::{current, current_of};
+use nudge_records::subjects::current::{check_not_erasing, current, current_of};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -104,6 +104,7 @@ pub async fn register_push_token(
     let anonymous_id = request.anonymous_id.clone();
     let standing = current_of(&services, &subject, &anonymous_id).await?;
     let token = check::check(request, services.providers.guard())?;
+    check_not_erasing(&standing)?;
     let status = if standing.is_nobody() {
         // Somebody who was deleted, of whom nothing is stored.
         token.status()

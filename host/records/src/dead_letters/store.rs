@@ -1,5 +1,7 @@
 //! Dead letters in the database.
 
+mod replayed;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -11,6 +13,8 @@ use uuid::Uuid;
 use super::{Letter, PluginVersion, Stage};
 use crate::dead_letters::violation::Violation;
 use crate::events::Origin;
+
+pub use replayed::{take, was_replayed};
 
 /// A place in the letters of an app, which are in the order in which their events happened.
 pub type Place = (Timestamp, Uuid);
@@ -356,26 +360,6 @@ fn origins(letters: &[&Letter]) -> Vec<Option<Arc<str>>> {
 
 fn violations_text(violations: &[Violation]) -> String {
     serde_json::to_string(violations).unwrap_or_else(|_| "[]".to_owned())
-}
-
-/// Removes letters, each of its app; answers which were there.
-pub async fn take(tx: &mut Tx, letters: &[(Uuid, Uuid)]) -> Result<HashSet<Uuid>> {
-    let mut taken = HashSet::with_capacity(letters.len());
-    for chunk in letters.chunks(Rows::MOST) {
-        let rows = Rows::new()
-            .uuids(chunk.iter().map(|(_, id)| *id))
-            .uuids(chunk.iter().map(|(app_id, _)| *app_id));
-        let removed: Vec<Uuid> = tx
-            .with_rows("v(id, app_id)", rows)
-            .push(
-                " DELETE FROM dead_letters WHERE (id, app_id) IN (SELECT v.id, v.app_id FROM v)
-                  RETURNING id",
-            )
-            .fetch_values()
-            .await?;
-        taken.extend(removed);
-    }
-    Ok(taken)
 }
 
 /// Removes so many letters of an app; answers how many there were.

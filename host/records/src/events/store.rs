@@ -320,23 +320,41 @@ pub async fn of_subject(
     Ok(row.map(EventRow::read))
 }
 
-/// Events of an app with numbers from `first` to before `end`, with their aliases, in order.
-pub async fn of_app_between(
+/// The first name in order that an app has events of, after another one.
+pub async fn next_name(tx: &mut Tx, app_id: Uuid, after: &str) -> Result<Option<String>> {
+    tx.sql("SELECT name FROM events WHERE coalesce(app_id, app_id) = $1 AND name > $2 ORDER BY name LIMIT 1")
+        .bind(app_id)
+        .bind(after.to_owned())
+        .fetch_value()
+        .await
+}
+
+/// A place among an app's events of a name, which are in the order of their receipt.
+pub type Place = (Timestamp, i64);
+
+/// Events of an app and a name that arrived after a place and before an instant, with their aliases, in order; of nobody who
+/// is being deleted.
+pub async fn named_after(
     tx: &mut Tx,
-    app_id: Uuid,
-    first: i64,
-    end: i64,
+    (app_id, name): (Uuid, &str),
+    (after, after_seq): Place,
+    until: Timestamp,
     limit: i64,
 ) -> Result<Vec<(i64, Stored)>> {
     let rows: Vec<OwnedRow> = tx
         .sql(
             "SELECT app_id, alias_number, seq, event_id, name, timestamp, client_timestamp, received_at, properties,
                     platform, app_version, locale, timezone, source
-             FROM events WHERE seq >= $2 AND seq < $3 AND app_id = $1 ORDER BY seq LIMIT $4",
+             FROM events WHERE coalesce(app_id, app_id) = $1 AND name = $2 AND (received_at, seq) > ($3, $4)
+             AND received_at < $5 AND alias_number NOT IN ",
         )
+        .push(hidden::ALIASES)
+        .push(" ORDER BY received_at, seq LIMIT $6")
         .bind(app_id)
-        .bind(first)
-        .bind(end)
+        .bind(name.to_owned())
+        .bind(after)
+        .bind(after_seq)
+        .bind(until)
         .bind(limit)
         .fetch_all()
         .await?;
@@ -369,55 +387,4 @@ pub async fn newest_named(
         .fetch_all()
         .await?;
     Ok(rows.into_iter().map(EventRow::read).collect())
-}
-
-/// Events on either side of a number that say together when those around it arrived.
-const NEIGHBOURS: i64 = 500;
-
-/// About the number from which on events, of whichever apps, arrived at or after an instant: numbers and
-/// arrivals agree but for the time that a commit takes. Replayed events have new numbers and arrived long before: so a
-/// place is as late as the latest arrival near it.
-pub async fn first_seq_at(tx: &mut Tx, at: Timestamp) -> Result<i64> {
-    let last: Option<i64> = tx
-        .sql("SELECT seq FROM events ORDER BY seq DESC LIMIT 1")
-        .fetch_value()
-        .await?;
-    let (mut low, mut high) = (0, last.map_or(0, |last| last + 1));
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if latest_near(tx, middle).await? < Some(at) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    let first: Option<i64> = tx
-        .sql(
-            "SELECT e.seq FROM (SELECT seq, received_at FROM events WHERE seq >= $1 ORDER BY seq LIMIT $2) e
-             WHERE e.received_at >= $3 ORDER BY e.seq LIMIT 1",
-        )
-        .bind(low)
-        .bind(NEIGHBOURS)
-        .bind(at)
-        .fetch_value()
-        .await?;
-    Ok(first.unwrap_or(low))
-}
-
-/// The latest arrival of the events near a number.
-async fn latest_near(tx: &mut Tx, seq: i64) -> Result<Option<Timestamp>> {
-    let mut latest = None;
-    for near in [
-        "SELECT max(e.received_at) FROM (SELECT received_at FROM events WHERE seq >= $1 ORDER BY seq LIMIT $2) e",
-        "SELECT max(e.received_at) FROM (SELECT received_at FROM events WHERE seq < $1 ORDER BY seq DESC LIMIT $2) e",
-    ] {
-        let found: Option<Option<Timestamp>> = tx
-            .sql(near)
-            .bind(seq)
-            .bind(NEIGHBOURS)
-            .fetch_value()
-            .await?;
-        latest = latest.max(found.flatten());
-    }
-    Ok(latest)
 }

@@ -33,6 +33,11 @@ pub struct Claims {
     pub named: Claim,
 }
 
+/// Why nothing is kept for now of what somebody says.
+#[derive(Debug, thiserror::Error)]
+#[error("somebody of the same name is being erased")]
+struct Erasing;
+
 /// Why a request may not speak for a subject.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenRefusal {
@@ -70,7 +75,10 @@ impl Claim {
 /// The token's subject, if the token is not revoked.
 pub async fn read(tx: &mut Tx, token: &SubjectToken) -> Result<AliasView, TokenRefusal> {
     if token.alias == NOBODY {
-        return Ok(AliasView::nobody(token.subject_id));
+        return Ok(match token.events_after {
+            Some(deleted_at) => AliasView::nobody_yet(token.subject_id, deleted_at),
+            None => AliasView::nobody(token.subject_id),
+        });
     }
     store::get(tx, token.app_id, token.alias)
         .await?
@@ -156,6 +164,14 @@ pub async fn current_of(
     check_anonymous_id("/anonymousId", anonymous_id)?;
     let mut tx = services.db.read().await?;
     Ok(read_of(&mut tx, &subject.token, anonymous_id).await?)
+}
+
+/// Refuses what somebody says who begins anew once a deletion is done, so that it is said again then.
+pub fn check_not_erasing(standing: &AliasView) -> Result<(), ApiError> {
+    if standing.is_nobody_yet() {
+        return Err(ApiError::unavailable(Erasing));
+    }
+    Ok(())
 }
 
 /// An anonymous id has 1 to 128 characters, none of them control characters.

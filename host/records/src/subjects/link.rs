@@ -59,9 +59,9 @@ pub enum Error {
     /// What is stored of one of the two was deleted on request, or is about to be.
     #[error("a deleted subject")]
     Suppressed,
-    /// As [`Suppressed`](Self::Suppressed), and once everything of the deleted one is erased, a new person begins.
+    /// As [`Suppressed`](Self::Suppressed), and once everything of who was deleted then is erased, a new person begins.
     #[error("a subject that is being deleted")]
-    Erasing,
+    Erasing(Timestamp),
     /// The person would have too many names.
     #[error("too many aliases")]
     TooMany,
@@ -190,7 +190,7 @@ async fn begun_anew<'a>(
         let Some(entry) = entry else { continue };
         match entry.leave(link.issued_at) {
             Leave::Never => return Err(Error::Suppressed),
-            Leave::Later => return Err(Error::Erasing),
+            Leave::Later => return Err(Error::Erasing(entry.since)),
             Leave::Now => anew.push((kind, name, entry.since)),
         }
     }
@@ -280,7 +280,7 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
             Error::IdentityConflict => Self::new(Code::IdentityConflict),
-            Error::Suppressed | Error::Erasing => Self::new(Code::NotFound),
+            Error::Suppressed | Error::Erasing(_) => Self::new(Code::NotFound),
             Error::TooMany => {
                 let detail = format!("a person has at most {MOST_ALIASES} ids");
                 Self::because(Code::LimitExceeded, detail)

@@ -4,31 +4,17 @@
 //! too. A batch of the pipeline that has read either subject finds its `version` moved, or the subject gone,
 //! and starts over.
 
+mod whole;
+
+use std::collections::HashSet;
+
 use nudge_db::{Error, Result, Rows, Timestamp, Tx};
 use nudge_platform::secrets::hexadecimal;
 use nudge_platform::tables;
 use serde::Serialize;
 use uuid::Uuid;
 
-/// What of a subject's row both subjects have a say in.
-#[derive(Clone, Debug, PartialEq, sqlx::FromRow)]
-struct Whole {
-    analytics_consent: Option<bool>,
-    messaging_consent: Option<bool>,
-    consent_at: Option<Timestamp>,
-    first_seen_at: Timestamp,
-    last_seen_at: Timestamp,
-    event_count: i64,
-    country: Option<String>,
-    platform: Option<String>,
-    app_version: Option<String>,
-    locale: Option<String>,
-    timezone: Option<String>,
-    session_number: i64,
-    session_active_at: Option<Timestamp>,
-    instruction_count: i64,
-    last_seq: i64,
-}
+use whole::{read, write};
 
 /// States of people who became one that a plugin may not have seen yet, at the most: of more the oldest go.
 const MOST_MERGED: usize = 16;
@@ -39,7 +25,19 @@ struct OfBoth {
     campaign_id: Uuid,
     of_winner: Option<String>,
     of_loser: Option<String>,
-    state: Vec<u8>,
+    winner_state: Vec<u8>,
+    winner_held_back: Option<Uuid>,
+    loser_state: Vec<u8>,
+    loser_held_back: Option<Uuid>,
+}
+
+/// What a plugin keeps of the winner from now on.
+struct United {
+    campaign_id: Uuid,
+    /// Its state; none: as it is.
+    state: Option<Vec<u8>>,
+    /// What the plugin has to unite with it.
+    merged: String,
     held_back: Option<Uuid>,
 }
 
@@ -55,6 +53,8 @@ pub(super) struct Dropped {
     pub(super) push_registrations: u64,
     /// States of plugins beyond those that a plugin is handed to unite.
     pub(super) plugin_states: u64,
+    /// Timers of plugins in whose place one of the same key was set later.
+    pub(super) plugin_timers: u64,
     /// Firings that waited, of runs that had led both to one.
     pub(super) waiting_firings: u64,
 }
@@ -67,18 +67,36 @@ impl Dropped {
 }
 
 impl OfBoth {
-    /// What the plugin has to unite with what it keeps of the winner, and how many older states there is no room for.
-    fn merged(&self) -> Result<(String, usize)> {
+    /// What the plugin keeps of the winner, with what it has to unite that with, and how many older states there is no room for.
+    /// The winner's state is the first one, unless it is of a firing that was held back and only the loser `has_had` one.
+    fn united(&self, has_had: &[HashSet<Uuid>; 2]) -> Result<(United, usize)> {
+        let [winner, loser] = has_had
+            .each_ref()
+            .map(|had| had.contains(&self.campaign_id));
+        let is_losers = self.winner_held_back.is_some() && loser && !winner;
+        let (state, other, held_back) = if is_losers {
+            let state = Some(self.loser_state.clone());
+            (state, &self.winner_state, self.loser_held_back)
+        } else {
+            let held_back = self.winner_held_back.or(self.loser_held_back);
+            (None, &self.loser_state, held_back)
+        };
         let mut merged: Vec<String> = Vec::new();
         for text in [&self.of_winner, &self.of_loser].into_iter().flatten() {
             let read: serde_json::Result<Vec<String>> = serde_json::from_str(text);
             let corrupt = |cause| Error::corrupt("plugin_states", "merged", cause);
             merged.extend(read.map_err(corrupt)?);
         }
-        merged.push(hexadecimal(&self.state));
+        merged.push(hexadecimal(other));
         let surplus = merged.len().saturating_sub(MOST_MERGED);
         merged.drain(..surplus);
-        Ok((serde_json::Value::from(merged).to_string(), surplus))
+        let united = United {
+            campaign_id: self.campaign_id,
+            state,
+            merged: serde_json::Value::from(merged).to_string(),
+            held_back,
+        };
+        Ok((united, surplus))
     }
 }
 
@@ -116,6 +134,8 @@ const MOVES: &[&str] = &[
         last_seen_at = CASE WHEN excluded.last_seen_at > devices.last_seen_at
             THEN excluded.last_seen_at ELSE devices.last_seen_at END",
     "DELETE FROM devices WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
+    // Of two of one key only one is left by now.
+    "UPDATE timers SET subject_id = $2 WHERE app_id = $1 AND subject_id = $3",
     "DELETE FROM segment_checks WHERE app_id = $1 AND subject_id = $3 AND subject_id <> $2",
     "INSERT INTO segment_checks (subject_id, app_id) SELECT s.id, s.app_id FROM subjects s
      WHERE s.app_id = $1 AND s.id = $2 AND EXISTS (SELECT 1 FROM segments g WHERE g.app_id = $1) AND s.id <> $3
@@ -138,6 +158,17 @@ const REGISTRATIONS: &[&str] = &[
     "DELETE FROM push_tokens WHERE app_id = $1 AND subject_id = $2 AND EXISTS (
         SELECT 1 FROM push_tokens given WHERE given.app_id = $1 AND given.subject_id = $3
           AND given.device_id = push_tokens.device_id)",
+];
+
+/// A person has one timer of a key and campaign: of two, the one that was set last stays, as it would have been set in place of
+/// the other. The plugin knows and cancels it by its key.
+const TIMERS: &[&str] = &[
+    "DELETE FROM timers WHERE app_id = $1 AND subject_id = $3 AND EXISTS (
+        SELECT 1 FROM timers own WHERE own.app_id = $1 AND own.subject_id = $2
+          AND own.campaign_id = timers.campaign_id AND own.key = timers.key AND own.set_at >= timers.set_at)",
+    "DELETE FROM timers WHERE app_id = $1 AND subject_id = $2 AND EXISTS (
+        SELECT 1 FROM timers given WHERE given.app_id = $1 AND given.subject_id = $3
+          AND given.campaign_id = timers.campaign_id AND given.key = timers.key)",
 ];
 
 /// What sees to it that a run that has led both `$2` and `$3` to something gives them one: where only `$2` waits for
@@ -183,10 +214,10 @@ pub(super) async fn merge(
     let (property_values, gaps) = compare_properties(tx, app_id, winner, loser).await?;
     let fits = crate::properties::MOST - crate::properties::count(tx, app_id, winner).await?;
     let filled = fill_gaps(tx, app_id, winner, loser, fits.max(0)).await?;
+    let plugin_states = keep_states(tx, app_id, winner, loser).await?;
     move_instructions(tx, app_id, winner, loser, kept.instruction_count).await?;
     let waiting_firings = each(tx, RUNS, app_id, winner, loser).await?;
-    move_timers(tx, app_id, winner, loser).await?;
-    let plugin_states = keep_states(tx, app_id, winner, loser).await?;
+    let plugin_timers = each(tx, TIMERS, app_id, winner, loser).await?;
     let push_registrations = each(tx, REGISTRATIONS, app_id, winner, loser).await?;
     each(tx, MOVES, app_id, winner, loser).await?;
     for store in tables::personal() {
@@ -208,6 +239,7 @@ pub(super) async fn merge(
         properties_over_limit: gaps.saturating_sub(filled),
         push_registrations,
         plugin_states,
+        plugin_timers,
         waiting_firings,
     })
 }
@@ -231,97 +263,6 @@ async fn each(
             .await?;
     }
     Ok(changed)
-}
-
-impl Whole {
-    /// Counts add up, spans span both; of what one can only have once, the one that is newer has it, and the
-    /// other fills gaps. The session in which two become one counts as a new one.
-    fn unite(self, other: Self) -> Self {
-        let (first_seen_at, last_seen_at) = (
-            self.first_seen_at.min(other.first_seen_at),
-            self.last_seen_at.max(other.last_seen_at),
-        );
-        let (event_count, session_number, instruction_count) = (
-            self.event_count + other.event_count,
-            self.session_number + other.session_number,
-            self.instruction_count + other.instruction_count,
-        );
-        let session_active_at = self.session_active_at.max(other.session_active_at);
-        let last_seq = self.last_seq.max(other.last_seq);
-        let consent = if other.consent_at > self.consent_at {
-            (&other, &self)
-        } else {
-            (&self, &other)
-        };
-        let analytics = consent.0.analytics_consent.or(consent.1.analytics_consent);
-        let messaging = consent.0.messaging_consent.or(consent.1.messaging_consent);
-        let consent_at = consent.0.consent_at;
-        let (newer, older) = if other.last_seen_at > self.last_seen_at {
-            (other, self)
-        } else {
-            (self, other)
-        };
-        Self {
-            analytics_consent: analytics,
-            messaging_consent: messaging,
-            consent_at,
-            first_seen_at,
-            last_seen_at,
-            event_count,
-            country: newer.country.or(older.country),
-            platform: newer.platform.or(older.platform),
-            app_version: newer.app_version.or(older.app_version),
-            locale: newer.locale.or(older.locale),
-            timezone: newer.timezone.or(older.timezone),
-            session_number,
-            session_active_at,
-            instruction_count,
-            last_seq,
-        }
-    }
-}
-
-async fn read(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Whole> {
-    tx.sql(
-        "SELECT analytics_consent, messaging_consent, consent_at, first_seen_at, last_seen_at, event_count, country,
-                platform, app_version, locale, timezone, session_number, session_active_at, instruction_count,
-                last_seq
-         FROM subjects WHERE app_id = $1 AND id = $2",
-    )
-    .bind(app_id)
-    .bind(id)
-    .fetch_one()
-    .await
-}
-
-async fn write(tx: &mut Tx, app_id: Uuid, id: Uuid, whole: Whole) -> Result<()> {
-    tx.sql(
-        "UPDATE subjects SET version = version + 1, analytics_consent = $3, messaging_consent = $4,
-                consent_at = $5, first_seen_at = $6, last_seen_at = $7, event_count = $8, country = $9,
-                platform = $10, app_version = $11, locale = $12, timezone = $13, session_number = $14,
-                session_active_at = $15, session_ids = NULL, instruction_count = $16, last_seq = $17
-         WHERE app_id = $1 AND id = $2",
-    )
-    .bind(app_id)
-    .bind(id)
-    .bind(whole.analytics_consent)
-    .bind(whole.messaging_consent)
-    .bind(whole.consent_at)
-    .bind(whole.first_seen_at)
-    .bind(whole.last_seen_at)
-    .bind(whole.event_count)
-    .bind(whole.country)
-    .bind(whole.platform)
-    .bind(whole.app_version)
-    .bind(whole.locale)
-    .bind(whole.timezone)
-    .bind(whole.session_number)
-    .bind(whole.session_active_at)
-    .bind(whole.instruction_count)
-    .bind(whole.last_seq)
-    .execute()
-    .await?;
-    Ok(())
 }
 
 /// How many of the loser's properties the winner has with other values, and how many it has not.
@@ -397,7 +338,8 @@ async fn move_instructions(
 async fn keep_states(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid) -> Result<u64> {
     let both: Vec<OfBoth> = tx
         .sql(
-            "SELECT w.campaign_id, w.merged AS of_winner, l.merged AS of_loser, l.state, l.held_back
+            "SELECT w.campaign_id, w.merged AS of_winner, l.merged AS of_loser, w.state AS winner_state,
+                    w.held_back AS winner_held_back, l.state AS loser_state, l.held_back AS loser_held_back
              FROM plugin_states w JOIN plugin_states l ON l.campaign_id = w.campaign_id AND l.subject_id = $3
              WHERE w.app_id = $1 AND w.subject_id = $2",
         )
@@ -406,19 +348,26 @@ async fn keep_states(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid) -> Re
         .bind(loser)
         .fetch_all()
         .await?;
-    let mut surplus = 0;
-    for chunk in both.chunks(Rows::MOST) {
-        let merged: Result<Vec<(String, usize)>> = chunk.iter().map(OfBoth::merged).collect();
-        let (merged, over): (Vec<String>, Vec<usize>) = merged?.into_iter().unzip();
-        surplus += over.iter().sum::<usize>() as u64;
+    let mut has_had = [HashSet::new(), HashSet::new()];
+    if both.iter().any(|both| both.winner_held_back.is_some()) {
+        has_had = [
+            has_had_of(tx, app_id, winner).await?,
+            has_had_of(tx, app_id, loser).await?,
+        ];
+    }
+    let united: Result<Vec<(United, usize)>> =
+        both.iter().map(|both| both.united(&has_had)).collect();
+    let (united, surplus): (Vec<United>, Vec<usize>) = united?.into_iter().unzip();
+    for chunk in united.chunks(Rows::MOST) {
         let rows = Rows::new()
-            .uuids(chunk.iter().map(|both| both.campaign_id))
-            .texts(merged)
-            .uuids(chunk.iter().map(|both| both.held_back));
-        tx.with_rows("v(campaign_id, merged, held_back)", rows)
+            .uuids(chunk.iter().map(|united| united.campaign_id))
+            .bytes(chunk.iter().map(|united| united.state.clone()))
+            .texts(chunk.iter().map(|united| united.merged.clone()))
+            .uuids(chunk.iter().map(|united| united.held_back));
+        tx.with_rows("v(campaign_id, state, merged, held_back)", rows)
             .push(
-                " UPDATE plugin_states SET merged = v.merged,
-                         held_back = COALESCE(plugin_states.held_back, v.held_back)
+                " UPDATE plugin_states SET state = COALESCE(v.state, plugin_states.state), merged = v.merged,
+                         held_back = v.held_back
                   FROM v WHERE plugin_states.campaign_id = v.campaign_id AND plugin_states.app_id = ",
             )
             .push_bind(app_id)
@@ -427,115 +376,26 @@ async fn keep_states(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid) -> Re
             .execute()
             .await?;
     }
-    Ok(surplus)
+    Ok(surplus.iter().sum::<usize>() as u64)
 }
 
-/// What waits, goes on to wait. A timer whose key the winner has too gets another one.
-async fn move_timers(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid) -> Result<()> {
-    tx.sql(
-        "UPDATE timers SET subject_id = $2, key = CASE
-            WHEN EXISTS (SELECT 1 FROM timers AS own WHERE own.campaign_id = timers.campaign_id
-                           AND own.subject_id = $2 AND own.key = timers.key)
-            THEN key || $4 ELSE key END
-         WHERE app_id = $1 AND subject_id = $3",
-    )
-    .bind(app_id)
-    .bind(winner)
-    .bind(loser)
-    .bind(format!("~{loser}"))
-    .execute()
-    .await?;
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn seen(from: i64, to: i64) -> Whole {
-        Whole {
-            analytics_consent: None,
-            messaging_consent: None,
-            consent_at: None,
-            first_seen_at: Timestamp(from),
-            last_seen_at: Timestamp(to),
-            event_count: 2,
-            country: None,
-            platform: None,
-            app_version: None,
-            locale: None,
-            timezone: None,
-            session_number: 3,
-            session_active_at: Some(Timestamp(to)),
-            instruction_count: 4,
-            last_seq: to * 512,
-        }
+/// The campaigns of which a firing for somebody had an effect, or is yet to have one.
+async fn has_had_of(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<HashSet<Uuid>> {
+    let mut campaigns = HashSet::new();
+    for text in [
+        "SELECT DISTINCT campaign_id FROM instructions
+         WHERE app_id = $1 AND subject_id = $2 AND suppressed_by IS NULL AND NOT test",
+        "SELECT DISTINCT campaign_id FROM deliveries WHERE app_id = $1 AND subject_id = $2 AND NOT test",
+        "SELECT DISTINCT campaign_id FROM occasions
+         WHERE app_id = $1 AND subject_id = $2 AND firing_id IS NOT NULL",
+    ] {
+        let found: Vec<Uuid> = tx
+            .sql(text)
+            .bind(app_id)
+            .bind(subject_id)
+            .fetch_values()
+            .await?;
+        campaigns.extend(found);
     }
-
-    #[test]
-    fn counts_add_up_and_spans_span_both() {
-        for (one, other) in [(seen(1, 5), seen(3, 9)), (seen(3, 9), seen(1, 5))] {
-            let both = one.unite(other);
-            assert_eq!(
-                (both.first_seen_at, both.last_seen_at),
-                (Timestamp(1), Timestamp(9))
-            );
-            assert_eq!(
-                (
-                    both.event_count,
-                    both.session_number,
-                    both.instruction_count
-                ),
-                (4, 6, 8)
-            );
-            assert_eq!(
-                (both.session_active_at, both.last_seq),
-                (Some(Timestamp(9)), 9 * 512)
-            );
-        }
-    }
-
-    #[test]
-    fn the_newer_one_knows_better_and_the_older_one_fills_gaps() {
-        let old = Whole {
-            platform: Some("ios".to_owned()),
-            locale: Some("de".to_owned()),
-            ..seen(1, 5)
-        };
-        let new = Whole {
-            platform: Some("web".to_owned()),
-            ..seen(3, 9)
-        };
-        for both in [old.clone().unite(new.clone()), new.unite(old)] {
-            assert_eq!(both.platform.as_deref(), Some("web"));
-            assert_eq!(both.locale.as_deref(), Some("de"));
-        }
-    }
-
-    #[test]
-    fn the_last_word_on_consent_counts() {
-        let refused = Whole {
-            analytics_consent: Some(false),
-            messaging_consent: Some(true),
-            consent_at: Some(Timestamp(8)),
-            ..seen(1, 5)
-        };
-        let given = Whole {
-            analytics_consent: Some(true),
-            consent_at: Some(Timestamp(9)),
-            ..seen(3, 9)
-        };
-        for both in [refused.clone().unite(given.clone()), given.unite(refused)] {
-            assert_eq!(both.analytics_consent, Some(true));
-            assert_eq!(both.messaging_consent, Some(true));
-            assert_eq!(both.consent_at, Some(Timestamp(9)));
-        }
-        let silent = seen(1, 5);
-        let refused = Whole {
-            analytics_consent: Some(false),
-            consent_at: Some(Timestamp(2)),
-            ..seen(1, 4)
-        };
-        assert_eq!(silent.unite(refused).analytics_consent, Some(false));
-    }
+    Ok(campaigns)
 }

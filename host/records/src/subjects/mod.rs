@@ -92,6 +92,20 @@ impl AliasView {
         }
     }
 
+    /// As [`nobody`](Self::nobody) for as long as who was deleted, at this instant, is being erased: what is of after it is
+    /// a new person's, who begins then.
+    pub fn nobody_yet(subject_id: Uuid, deleted_at: Timestamp) -> Self {
+        Self {
+            events_after: Some(deleted_at),
+            ..Self::nobody(subject_id)
+        }
+    }
+
+    /// Whether it is nobody's for now only.
+    pub fn is_nobody_yet(&self) -> bool {
+        self.is_nobody() && self.events_after.is_some()
+    }
+
     /// Whether it is nobody's.
     pub fn is_nobody(&self) -> bool {
         self.alias == NOBODY

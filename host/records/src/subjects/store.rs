@@ -371,7 +371,12 @@ pub async fn update_consent(
     let updated = tx
         .sql(
             "UPDATE subjects SET analytics_consent = COALESCE($3, analytics_consent),
-                messaging_consent = COALESCE($4, messaging_consent), consent_at = $5, version = version + 1
+                messaging_consent = COALESCE($4, messaging_consent),
+                analytics_consent_at = CASE WHEN $3 IS NULL
+                    THEN COALESCE(analytics_consent_at, consent_at) ELSE $5 END,
+                messaging_consent_at = CASE WHEN $4 IS NULL
+                    THEN COALESCE(messaging_consent_at, consent_at) ELSE $5 END,
+                consent_at = $5, version = version + 1
          WHERE app_id = $1 AND id = $2",
         )
         .bind(app_id)

@@ -25,6 +25,7 @@ pub(super) fn open(config: &Config, folder: &Path) -> anyhow::Result<Engine> {
         },
         limits: plugins::limits(config),
         pool_slots: 1,
+        made_ahead: 0,
     };
     Ok(Engine::new(config)?)
 }

@@ -111,7 +111,9 @@ fn status_text(plugin: &Json) -> String {
         );
         line("health", said);
     }
-    if let Some(last) = plugin.get("lastRollback") {
+    // Somebody has activated a version again after its roll-back: that is no news any longer.
+    let is_back = |last: &&Json| text(last, "version") == text(plugin, "activeVersion");
+    if let Some(last) = plugin.get("lastRollback").filter(|last| !is_back(last)) {
         let said = format!(
             "{} ({}) at {}: {}",
             text(last, "version"),
@@ -364,6 +366,18 @@ mod tests {
              rolled back   1.1.0 (candidate) at 2026-01-31T09:30:00.000Z: 9 of 20 calls failed, a share of 0.450; 0.05 may\n  \
              version       1.0.0  2026-01-30T09:30:00.000Z"
         );
+    }
+
+    #[test]
+    fn a_status_says_nothing_of_the_roll_back_of_a_version_that_is_active_again() {
+        let status = |active: &str| {
+            status_text(&json!({
+                "name": "cart", "kind": "trigger", "activeVersion": active, "slot": true,
+                "lastRollback": {"version": "1.1.0", "role": "active", "at": "t", "reason": "r"},
+            }))
+        };
+        assert!(status("1.0.0").contains("rolled back   1.1.0 (active)"));
+        assert!(!status("1.1.0").contains("rolled back"));
     }
 
     #[test]

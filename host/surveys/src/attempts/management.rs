@@ -12,7 +12,7 @@ use nudge_db::Timestamp;
 use nudge_http::csv::WantsCsv;
 use nudge_http::cursor::Cursors;
 use nudge_http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, checked_limit};
-use nudge_http::query::{begin, end};
+use nudge_http::query;
 use nudge_http::{ApiError, Code, Data, NestedId, Params, ResourceId};
 use nudge_platform::{clock, hidden};
 use nudge_records::instructions::recipients::http::{RecipientView, RecipientsQuery, answer};
@@ -146,9 +146,10 @@ pub struct AttemptDetail {
 }
 
 fn range(from: Option<&str>, to: Option<&str>) -> Result<Range, ApiError> {
+    let (from, to) = query::range("", from, to)?;
     Ok(Range {
-        from: begin("from", from)?.unwrap_or(Range::ALL.from),
-        to: end("to", to)?.unwrap_or(Range::ALL.to),
+        from: from.unwrap_or(Range::ALL.from),
+        to: to.unwrap_or(Range::ALL.to),
     })
 }
 

@@ -81,7 +81,7 @@ pub async fn create_survey(
     Json(content): Json<Content>,
 ) -> Result<(StatusCode, Data<SurveyView>), ApiError> {
     let growth = size::check(&content, None)?;
-    let app = segments::knowing_all_of(&services, &scope, &content).await?;
+    let app = segments::renewed(&services, &scope).await?;
     nudge_campaigns::surveys::check(
         &services.plugins,
         &app.deciders,
@@ -132,7 +132,7 @@ pub async fn update_survey(
     let patched = patched(&current, if_match, patch)?;
     let before = Some(&current.content);
     let growth = size::check(&patched.content, before)?;
-    let app = segments::knowing_all_of(&services, &scope, &patched.content).await?;
+    let app = segments::renewed(&services, &scope).await?;
     let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
     let check = |content| surveys::check(plugins, &app.deciders, audiences, content, before);
     patched.check(check).await?;

@@ -55,6 +55,11 @@ impl Wasi {
         }
     }
 
+    /// Whether the guest has asked for anything.
+    pub(crate) fn was_asked(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// Moves what the guest printed to the log.
     pub(crate) fn flush_into(&mut self, log: &mut Log) {
         if let Some(open) = self.open.take() {

@@ -297,6 +297,7 @@ fn without_a_pool_memory_is_limited_all_the_same() {
 fn calls_do_not_compete_for_memories_and_tables() {
     let (engine, _folder) = engine_with(|config| {
         config.pool_slots = 2;
+        config.made_ahead = 0;
         config.limits.trigger_deadline = Duration::from_millis(100);
     });
     let witness = Witness::new(&engine);

@@ -31,6 +31,28 @@ fn a_plugin_made_by_hand_works() {
 }
 
 #[test]
+fn a_trap_names_the_functions_in_which_it_happened() {
+    let (engine, _folder) = engine();
+    let parts = Parts {
+        declared: format!(
+            "{MEMORY} (func $average (drop (i32.div_u (i32.const 1) (i32.const 0))))"
+        ),
+        decide: "(call $average) (i32.const 512)",
+        ..Parts::default()
+    };
+    let end = End::Trap("integer divide by zero, in average called by evaluate");
+    decide(&engine, vec![("a call within", parts, end)]);
+    // A compiler's own names say nothing to an author.
+    let parts = Parts {
+        declared: format!("{MEMORY} (func $_ZN7average17h0E (unreachable))"),
+        decide: "(call $_ZN7average17h0E) (i32.const 512)",
+        ..Parts::default()
+    };
+    let end = End::Trap("instruction executed, in evaluate");
+    decide(&engine, vec![("a mangled name", parts, end)]);
+}
+
+#[test]
 fn handles_are_the_calls_own() {
     let (engine, _folder) = engine();
     let unknown = End::Trap("unknown handle index");

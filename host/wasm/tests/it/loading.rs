@@ -149,6 +149,7 @@ fn without_room_for_a_pool_plugins_run_all_the_same() {
 fn when_all_slots_are_taken_a_call_can_be_tried_again() {
     let (engine, _folder) = engine_with(|config| {
         config.pool_slots = 1;
+        config.made_ahead = 0;
         config.limits.trigger_deadline = Duration::from_secs(2);
     });
     let plugin = engine.load(test_guests::MISBEHAVING).unwrap();

@@ -9,6 +9,7 @@
 )]
 #![expect(clippy::too_many_lines, reason = "tables of cases")]
 
+mod ahead;
 mod calls;
 mod compiling;
 mod contract;

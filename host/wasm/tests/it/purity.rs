@@ -8,7 +8,7 @@ use nudge_wasm::trigger;
 use crate::support::{OneOrder, batch, engine, misbehaving};
 
 /// Everything of an outcome but what the clock says.
-fn text(outcome: trigger::TriggerOutcome) -> String {
+pub(crate) fn text(outcome: trigger::TriggerOutcome) -> String {
     let trigger::TriggerOutcome {
         fired,
         states,

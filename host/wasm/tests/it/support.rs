@@ -30,6 +30,7 @@ pub(crate) fn config(folder: &Path) -> EngineConfig {
             ..Limits::default()
         },
         pool_slots: 4,
+        made_ahead: 2,
     }
 }
 

@@ -66,6 +66,8 @@ export class Nudge implements Client {
   /** What the tab that leads has for whoever looks, and who looks, the last one last. */
   private readonly held = new Map<string, [item: any, aid: string]>();
   private looking: string[] = [];
+  /** Whose requests beside the queue are under way in this tab. */
+  private readonly pending: string[] = [];
   /** Whether somebody who was not asked consents. */
   private readonly granted: boolean;
   private readonly idle = new Set<() => void>();
@@ -152,8 +154,9 @@ export class Nudge implements Client {
 
   screen(name: string): string {
     // Whole characters, and none that is half of one: the server reads no others.
-    this.screenName = [...String(name).replace(/\p{Cs}/gu, "\ufffd")].slice(0, 120).join("");
-    return this.track("screen_viewed", { screenName: name });
+    const screenName = String(name).replace(/\p{Cs}/gu, "\ufffd");
+    this.screenName = [...screenName].slice(0, 120).join("");
+    return this.track("screen_viewed", { screenName });
   }
 
   identify(token: string): void {
@@ -267,7 +270,7 @@ export class Nudge implements Client {
       this.look();
     });
     document.addEventListener("visibilitychange", () => {
-      if (document.visibilityState == "hidden") this.leave();
+      if (document.hidden) this.leave();
       else this.use();
       this.look();
     });
@@ -293,7 +296,7 @@ export class Nudge implements Client {
     this.store = memoryStore(values);
     this.isKept = false;
     this.tabs.part();
-    this.emit("error", { code: "storage_unavailable", message: `kept in memory only: ${error}` });
+    this.emit("error", { code: "storage_unavailable", message: `kept in memory: ${error}` });
   }
 
   // What the page says, in order.
@@ -464,6 +467,7 @@ export class Nudge implements Client {
         this.look();
         break;
       case "look":
+        this.sender.pending.set(message.id, message.asked);
         this.looking = this.looking.filter((id) => id != message.id);
         if (message.looks) this.looking.push(message.id);
         this.repoll(true);
@@ -479,9 +483,9 @@ export class Nudge implements Client {
     }
   }
 
-  /** Says whether somebody looks at this tab. */
+  /** Says whether somebody looks at this tab, and for whom it asks. */
   private look(): void {
-    this.tabs.tell({ t: "look", id: this.tabs.id, looks: document.visibilityState != "hidden" });
+    this.tabs.tell({ t: "look", id: this.tabs.id, looks: !document.hidden, asked: this.pending });
   }
 
   private async lead(leads: boolean): Promise<void> {
@@ -502,7 +506,7 @@ export class Nudge implements Client {
   private repoll(goOn = false): void {
     const { me } = this;
     if (!this.tabs.leads || !this.looking.length || !me || !this.maySee()) this.poller.stop();
-    else if (!goOn || !this.poller.polls) this.poller.start(me.aid);
+    else if (!goOn || !this.poller.stopped) this.poller.start(me.aid);
   }
 
   /** Keeps instructions for whoever looks at a tab. */
@@ -524,22 +528,26 @@ export class Nudge implements Client {
 
   /** A request as who is here when it is made, again until it is answered. Rejects with what is final. */
   private async request(method: string, path: string, body: object, aid = this.aid()): Promise<any> {
-    const { sender } = this;
-    const { pending } = sender;
+    const { pending, sender } = this;
     await this.ready;
     await this.writing;
     const anonymousId = aid ?? this.me!.aid;
     pending.push(anonymousId);
+    this.look();
     const answer = await persist(async () => {
       const session = await sender.session(anonymousId);
       if (!("client" in session)) return session.answer;
       const answer = await ask(this.options, method, path, { anonymousId, ...body }, session.token);
       return (await sender.isStale(anonymousId, answer, session.token)) ? { ...answer, status: 0 } : answer;
-    }).finally(() => {
-      pending.splice(pending.indexOf(anonymousId), 1);
-      // What waited for it.
-      this.go();
-    });
+    }).finally(() =>
+      // Later than the request that follows this one is made.
+      setTimeout(() => {
+        pending.splice(pending.indexOf(anonymousId), 1);
+        this.look();
+        // What waited for it.
+        this.go();
+      }),
+    );
     const { status, code, message, errors, data } = answer;
     if (status > 299) throw { status, code, detail: message, errors };
     return data;

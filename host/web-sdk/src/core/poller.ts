@@ -9,7 +9,8 @@ const POLL_AFTER = 30_000;
 
 /** Asks for instructions as long as somebody looks at the page. */
 export class Poller {
-  private stopped?: AbortController;
+  /** Ends the polling that is under way. */
+  stopped?: AbortController;
 
   constructor(
     private readonly options: Credentials,
@@ -27,10 +28,6 @@ export class Poller {
   stop(): void {
     this.stopped?.abort();
     this.stopped = undefined;
-  }
-
-  get polls(): boolean {
-    return !!this.stopped;
   }
 
   private async run(aid: string, signal: AbortSignal): Promise<void> {

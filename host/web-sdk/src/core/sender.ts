@@ -43,8 +43,8 @@ class Refused {
 /** Sends what waits, in order. */
 export class Sender {
   private sending?: Promise<void>;
-  /** Whose requests beside the queue are under way. */
-  readonly pending: string[] = [];
+  /** Whose requests beside the queue are under way, by tab. */
+  readonly pending = new Map<string, string[] | undefined>();
   private again = false;
   private failures = 0;
   private notBefore = 0;
@@ -91,7 +91,9 @@ export class Sender {
         this.again = false;
         for (;;) {
           // A session does not end before what its person said is said.
-          const rows = (await this.around.store.head(this.most)).filter(([, { kind, aid }]) => kind != "end" || !this.pending.includes(aid));
+          const head = await this.around.store.head(this.most);
+          const pending = [...this.pending.values()].flat();
+          const rows = head.filter(([, { kind, aid }]) => kind != "end" || !pending.includes(aid));
           if (!rows.length) break;
           this.unproven = false;
           const wait = await this.deliver(rows);
@@ -231,9 +233,9 @@ export class Sender {
   }
 
   /** Whether the token was refused: a new session is asked for with the next request. */
-  async isStale(aid: string, { status, code }: Answer, token?: string): Promise<boolean> {
-    const ended = status == 403 && code == "client_session_invalid";
-    if (!ended && !(status == 401 && code.startsWith("subject_token"))) return false;
+  async isStale(aid: string, { code }: Answer, token?: string): Promise<boolean> {
+    const ended = code == "client_session_invalid";
+    if (!ended && !code.startsWith("subject_token")) return false;
     await this.around.store.change([`person:${aid}`], ([person]) => {
       // Somebody may have signed in meanwhile: the token of now is another one.
       if (person?.token != token) return;
@@ -293,7 +295,7 @@ export class Sender {
       const refused = new Refused(answer, !isTemporary(answer), identityToken);
       if (tries > 1) return refused;
       if (code == "client_session_invalid") person.client = newId();
-      else if (status == 401 && code.startsWith("subject_token")) person.token = undefined;
+      else if (code.startsWith("subject_token")) person.token = undefined;
       else return refused;
     }
   }

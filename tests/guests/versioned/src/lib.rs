@@ -6,14 +6,15 @@
 //!
 //! Events with the property `bad` are special where the configuration says so: versions from `traps` on break down
 //! over them, those from `loops` on never end, those from `passes` on do not fire. With `logs` each event's property
-//! `note` is logged, with `draws` a random number. Versions from `keeps` on leave their number as a state and in a timer. Versions from
-//! 1.0.1900000 on break down over `bad` events, whatever the configuration.
+//! `note` is logged, with `draws` a random number; what `checked` says is logged where the configuration is checked. Versions from `keeps` on leave their number as a state and in a timer. Versions from
+//! 1.0.1900000 on break down over `bad` events, whatever the configuration. With `asks` the session of each event and timer
+//! is logged, and how many events of the name that it says there were before.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use nudge_guest::serde_json::Value;
-use nudge_guest::trigger::{Decision, Event, Subject, Trigger};
+use nudge_guest::trigger::{Decision, Event, Subject, Timer, Trigger};
 use nudge_guest::{Description, Problem, Reads, Refusal, export, log};
 
 /// The name, which tests replace by one of the same length.
@@ -38,6 +39,9 @@ impl Trigger for Versioned {
 
     fn check(config: &Value) -> Result<Reads, Vec<Problem>> {
         assert_ne!(number(), 1_999_999, "the version that breaks down");
+        if let Some(line) = config.get("checked").and_then(Value::as_str) {
+            log::info(line);
+        }
         if let Some(since) = config.get("since").and_then(Value::as_u64)
             && number() < since
         {
@@ -74,6 +78,7 @@ impl Trigger for Versioned {
         if config.get("draws").is_some() {
             log::info(subject.random().to_string());
         }
+        ask(config, event, subject);
         if says("keeps") {
             subject.set_state(&number())?;
             let payload = number().to_le_bytes();
@@ -92,6 +97,22 @@ impl Trigger for Versioned {
             return Ok(Decision::Pass);
         }
         Ok(Decision::Fire)
+    }
+
+    fn on_timer(
+        config: &Value,
+        timer: &Timer<'_>,
+        subject: &Subject<'_>,
+    ) -> Result<Decision, Refusal> {
+        ask(config, timer.event(), subject);
+        Ok(Decision::Pass)
+    }
+}
+
+fn ask(config: &Value, event: &Event<'_>, subject: &Subject<'_>) {
+    if let Some(name) = config.get("asks").and_then(Value::as_str) {
+        let before = subject.count_events(name, None);
+        log::info(format!("session {}, {before} before", event.session()));
     }
 }
 

@@ -14,7 +14,7 @@ use nudge_wasm::Plugin;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Error, MOST_TRIES, Owner};
+use super::{Error, MOST_TRIES, Owner, Seen};
 use crate::plugins::{announcement, in_force_check};
 use crate::services::Services;
 
@@ -53,6 +53,16 @@ struct Plan {
     detail: Value,
 }
 
+/// What became of a plan.
+enum Written {
+    /// It is done.
+    Done,
+    /// Somebody else changed the plugin, or a slot that it is in, since it was read.
+    Overtaken,
+    /// Something was saved in an app since it was checked what the plugin would decide there.
+    AppsChanged,
+}
+
 /// Changes which versions of a plugin are in force.
 pub(crate) async fn change(
     services: &Services,
@@ -72,11 +82,19 @@ pub(crate) async fn change(
                 release => loaded.push(release?),
             }
         }
-        check(services, owner, &plan, &mut loaded).await?;
-        if let Some(entry) = write(services, owner, plan).await? {
-            owner.refresh(services).await?;
-            drop(loaded);
-            return Ok(entry);
+        let mut seen = Seen::new();
+        for _ in 1..=MOST_TRIES {
+            check(services, owner, &plan, &mut loaded, &mut seen).await?;
+            match write(services, owner, &plan, &seen).await? {
+                Written::Done => {
+                    owner.refresh(services).await?;
+                    drop(loaded);
+                    return Ok(plan.entry);
+                }
+                Written::Overtaken => break,
+                // Only what was saved meanwhile is checked.
+                Written::AppsChanged => {}
+            }
         }
     }
     Err(Error::Busy(anyhow::anyhow!(
@@ -199,39 +217,45 @@ fn rolled_back(before: &Entry, after: &Rollout, now: Timestamp) -> Option<Rollba
     Some(Rollback::requested(now, version, role, active))
 }
 
-/// Asks the versions about everything that they would decide.
+/// Asks the versions about everything that they would decide in apps that were not seen as they are.
 async fn check(
     services: &Services,
     owner: &Owner,
     plan: &Plan,
     loaded: &mut Vec<Arc<Plugin>>,
+    seen: &mut Seen,
 ) -> Result<(), Error> {
+    if plan.checked.is_empty() {
+        return Ok(());
+    }
     let started = Instant::now();
+    let mut tx = services.db.read().await?;
+    let apps = owner.unseen(&mut tx, seen).await?;
+    drop(tx);
     for release in &plan.checked {
         let loaders = &services.plugins.loaders;
         let plugin = loaders.load(&services.db, &release.digest).await?;
         let as_it_will_be = (&plan.entry, plan.slot.as_ref());
-        let errors = refusals(services, owner, as_it_will_be, &plugin, started).await?;
+        let errors = refusals(services, owner, &apps, as_it_will_be, &plugin, started).await?;
         if !errors.is_empty() {
             return Err(Error::Rejected(errors));
         }
         loaded.push(plugin);
     }
+    seen.extend(apps);
     Ok(())
 }
 
-/// What a version refuses of what it decides or would decide, in the first app where it refuses anything.
+/// What a version refuses of what it decides or would decide, in the first of some apps where it refuses anything.
 pub(super) async fn refusals(
     services: &Services,
     owner: &Owner,
+    apps: &Seen,
     (entry, slot): (&Entry, Option<&Slot>),
     plugin: &Arc<Plugin>,
     started: Instant,
 ) -> Result<Vec<FieldError>, Error> {
-    let mut tx = services.db.read().await?;
-    let apps = owner.apps(&mut tx).await?;
-    drop(tx);
-    for app_id in apps {
+    for app_id in apps.keys().copied() {
         let mut tx = services.db.read().await?;
         let mut catalogue = store::catalogue(&mut tx, app_id).await?;
         let in_force = in_force_check::in_force(&mut tx, app_id).await?;
@@ -243,9 +267,10 @@ pub(super) async fn refusals(
         let decides = |asked: nudge_plugin_runtime::PluginRef<'_>| {
             in_force_check::decides(&catalogue, entry.app_id, &entry.name, entry.kind, asked)
         };
+        let asked = (entry.app_id, plugin);
+        let in_force = (app_id, &in_force);
         let errors =
-            in_force_check::refusals(&services.plugins, plugin, &in_force, decides, started)
-                .await?;
+            in_force_check::refusals(&services.plugins, asked, in_force, decides, started).await?;
         if !errors.is_empty() {
             return Ok(owner.place(app_id, errors));
         }
@@ -253,45 +278,47 @@ pub(super) async fn refusals(
     Ok(Vec::new())
 }
 
-/// Writes a plan; none: somebody else changed the plugin, or a slot that it is in, since it was read.
-async fn write(services: &Services, owner: &Owner, plan: Plan) -> Result<Option<Entry>, Error> {
-    let Plan {
-        entry,
-        slot,
-        slots,
-        comes,
-        action,
-        detail,
-        ..
-    } = plan;
+/// Writes a plan, if it is still what was checked.
+async fn write(
+    services: &Services,
+    owner: &Owner,
+    plan: &Plan,
+    seen: &Seen,
+) -> Result<Written, Error> {
+    let entry = &plan.entry;
     let now = entry.updated_at;
     let mut tx = services.db.write().await?;
-    if !store::update(&mut tx, &entry).await? {
-        return Ok(None);
+    if !store::update(&mut tx, entry).await? {
+        return Ok(Written::Overtaken);
     }
     // What puts it into a slot locks it before, so that none is missed.
-    if store::slots_with(&mut tx, owner.app_id, &entry.name).await? != slots {
-        return Ok(None);
+    if store::slots_with(&mut tx, owner.app_id, &entry.name).await? != plan.slots {
+        return Ok(Written::Overtaken);
     }
-    if let Some(release) = comes {
+    if let Some(release) = &plan.comes {
         let version =
             store::find_version(&mut tx, owner.app_id, &entry.name, &release.version).await?;
-        if version.is_none_or(|version| version.release != release) {
-            return Ok(None);
+        if version.is_none_or(|version| version.release != *release) {
+            return Ok(Written::Overtaken);
         }
     }
-    if let Some(slot) = slot {
-        store::set_slot(&mut tx, &slot, now).await?;
+    if let Some(slot) = &plan.slot {
+        store::set_slot(&mut tx, slot, now).await?;
     }
-    owner.bump_version(&mut tx, now).await?;
-    let resource = format!("plugin/{}", entry.name);
-    owner.record(&mut tx, action, resource, detail, now).await?;
-    if action == ROLLED_BACK {
-        announcement::rolled_back(&mut tx, &entry, now).await?;
+    let is_seen = owner.bump_seen(&mut tx, seen, now).await?;
+    if !is_seen && !plan.checked.is_empty() {
+        return Ok(Written::AppsChanged);
+    }
+    let (resource, detail) = (format!("plugin/{}", entry.name), plan.detail.clone());
+    owner
+        .record(&mut tx, plan.action, resource, detail, now)
+        .await?;
+    if plan.action == ROLLED_BACK {
+        announcement::rolled_back(&mut tx, entry, now).await?;
     }
     tx.commit().await?;
-    if action == "plugin.rolled_back" {
+    if plan.action == ROLLED_BACK {
         metrics::counter!("nudge_plugin_rollbacks_total", "cause" => "request").increment(1);
     }
-    Ok(Some(entry))
+    Ok(Written::Done)
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nudge_platform::field_error::FieldError;
-use nudge_plugin_runtime::catalogue::{Catalogue, PluginRef, Slot};
+use nudge_plugin_runtime::catalogue::{Catalogue, PluginRef, SERVER, Slot};
 use nudge_plugin_runtime::rollout::Release;
 use nudge_plugin_runtime::store;
 use nudge_wasm::{Kind, Plugin};
 use serde_json::json;
 
-use super::{Error, MOST_TRIES, Owner};
+use super::{Error, MOST_TRIES, Owner, Seen};
 use crate::plugins::in_force_check;
 use crate::services::Services;
 
@@ -26,6 +26,7 @@ pub(crate) async fn set(
         kind,
         plugin: name.to_owned(),
     };
+    let (mut loaded, mut seen) = (Vec::new(), Seen::new());
     for _ in 0..MOST_TRIES {
         let now = services.clock.now();
         let mut tx = services.db.read().await?;
@@ -34,7 +35,7 @@ pub(crate) async fn set(
         let of = candidate(services, &catalogue, kind, name)?;
         let checked = in_force_of(&catalogue, name);
         let after = |catalogue: Catalogue| catalogue.with_slot(slot.clone());
-        let loaded = check(services, owner, kind, after).await?;
+        check(services, owner, kind, after, (&mut loaded, &mut seen)).await?;
 
         let mut tx = services.db.write().await?;
         // So that it is not removed meanwhile.
@@ -46,10 +47,14 @@ pub(crate) async fn set(
         // Another version may have come into force, which nothing in the slot was checked against.
         let catalogue = store::catalogue(&mut tx, owner.app_id).await?;
         if in_force_of(&catalogue, name) != checked {
+            seen.clear();
             continue;
         }
         store::set_slot(&mut tx, &slot, now).await?;
-        owner.bump_version(&mut tx, now).await?;
+        // What was saved meanwhile is checked too.
+        if !owner.bump_seen(&mut tx, &seen, now).await? {
+            continue;
+        }
         let resource = format!("plugin-slot/{kind}");
         let detail = json!({"plugin": name});
         owner
@@ -60,27 +65,35 @@ pub(crate) async fn set(
         drop(loaded);
         return Ok(());
     }
-    Err(Error::Busy(anyhow::anyhow!(
-        "the plugin is being changed by others"
-    )))
+    Err(busy())
+}
+
+fn busy() -> Error {
+    Error::Busy(anyhow::anyhow!("the plugin is being changed by others"))
 }
 
 /// Empties a slot: the server's plugin decides, or the built-in one.
 pub(crate) async fn clear(services: &Services, owner: &Owner, kind: Kind) -> Result<(), Error> {
-    let now = services.clock.now();
     let after = |catalogue: Catalogue| catalogue.without_slot(owner.app_id, kind);
-    let loaded = check(services, owner, kind, after).await?;
-    let mut tx = services.db.write().await?;
-    store::clear_slot(&mut tx, owner.app_id, kind).await?;
-    owner.bump_version(&mut tx, now).await?;
-    let resource = format!("plugin-slot/{kind}");
-    owner
-        .record(&mut tx, "plugin_slot.cleared", resource, json!({}), now)
-        .await?;
-    tx.commit().await?;
-    owner.refresh(services).await?;
-    drop(loaded);
-    Ok(())
+    let (mut loaded, mut seen) = (Vec::new(), Seen::new());
+    for _ in 0..MOST_TRIES {
+        let now = services.clock.now();
+        check(services, owner, kind, after, (&mut loaded, &mut seen)).await?;
+        let mut tx = services.db.write().await?;
+        store::clear_slot(&mut tx, owner.app_id, kind).await?;
+        if !owner.bump_seen(&mut tx, &seen, now).await? {
+            continue;
+        }
+        let resource = format!("plugin-slot/{kind}");
+        owner
+            .record(&mut tx, "plugin_slot.cleared", resource, json!({}), now)
+            .await?;
+        tx.commit().await?;
+        owner.refresh(services).await?;
+        drop(loaded);
+        return Ok(());
+    }
+    Err(busy())
 }
 
 /// The version that a name stands for.
@@ -122,20 +135,20 @@ fn candidate(
     }
 }
 
-/// Asks whatever would come into the slot about everything that the slot's plugin decides. Answers what it
-/// loaded.
+/// Asks whatever would come into the slot about everything that the slot's plugin decides, in apps that were not seen as they are.
+/// Adds what it loaded.
 async fn check(
     services: &Services,
     owner: &Owner,
     kind: Kind,
     after: impl Fn(Catalogue) -> Catalogue,
-) -> Result<Vec<Arc<Plugin>>, Error> {
+    (loaded, seen): (&mut Vec<Arc<Plugin>>, &mut Seen),
+) -> Result<(), Error> {
     let started = Instant::now();
-    let mut loaded = Vec::new();
     let mut tx = services.db.read().await?;
-    let apps = owner.apps(&mut tx).await?;
+    let apps = owner.unseen(&mut tx, seen).await?;
     drop(tx);
-    for app_id in apps {
+    for app_id in apps.keys().copied() {
         let mut tx = services.db.read().await?;
         let before = store::catalogue(&mut tx, app_id).await?;
         let in_force = in_force_check::in_force(&mut tx, app_id).await?;
@@ -161,13 +174,16 @@ async fn check(
             },
         };
         let in_slot = |asked: PluginRef<'_>| asked == PluginRef::Slot;
+        let entry = after.decides(kind, PluginRef::Slot);
+        let asked = (entry.map_or(SERVER, |entry| entry.app_id), &plugin);
+        let in_force = (app_id, &in_force);
         let errors =
-            in_force_check::refusals(&services.plugins, &plugin, &in_force, in_slot, started)
-                .await?;
+            in_force_check::refusals(&services.plugins, asked, in_force, in_slot, started).await?;
         if !errors.is_empty() {
             return Err(Error::Rejected(owner.place(app_id, errors)));
         }
         loaded.push(plugin);
     }
-    Ok(loaded)
+    seen.extend(apps);
+    Ok(())
 }

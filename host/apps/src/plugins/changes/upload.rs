@@ -1,6 +1,7 @@
 //! Taking a component in.
 
 use bytes::Bytes;
+use nudge_campaigns::apps;
 use nudge_db::{Timestamp, Tx};
 use nudge_plugin_runtime::catalogue::SERVER;
 use nudge_plugin_runtime::check::Check;
@@ -102,6 +103,10 @@ async fn keep(
     // One that was there may have been removed before it was locked.
     while !store::lock(&mut tx, owner.app_id, &name).await? {
         store::insert(&mut tx, owner.app_id, &name, kind, now).await?;
+    }
+    // The app may have been deleted while the component was compiled, and what looked for leftovers has ended.
+    if owner.app_id != SERVER && !apps::hold(&mut tx, owner.app_id).await? {
+        return Err(Error::app_deleted());
     }
     let existing = place(&mut tx, owner.app_id, &name, kind, &version.release).await?;
     let created = existing.is_none();

@@ -44,7 +44,8 @@ pub struct LogLineView {
     /// `debug`, `info`, `warn` or `error`.
     level: &'static str,
     message: String,
-    /// `decision`, `shadow`, or `dropped`: the server's own line about others that were not kept.
+    /// `decision`, `shadow`, `check`: of a configuration that somebody saved, or that was in force as the version was
+    /// activated; or `dropped`: the server's own line about others that were not kept.
     kind: String,
     /// The campaigns that the call decided in which it was logged, at most 20.
     campaign_ids: Vec<Uuid>,

@@ -135,6 +135,31 @@ fn days_weeks_and_months_come_round_by_the_clock_of_the_zone() {
 }
 
 #[test]
+fn a_time_that_clocks_skip_takes_no_other_days() {
+    // In Nuuk 23:00 becomes midnight on the 28th: its 23:30 is half an hour past that.
+    let evening = every(&json!({"every": "day", "at": "23:30"}), "America/Nuuk");
+    let runs = [
+        "2026-03-28T01:30:00.000Z",
+        "2026-03-29T01:30:00.000Z",
+        "2026-03-30T00:30:00.000Z",
+        "2026-03-31T00:30:00.000Z",
+    ];
+    assert_eq!(occasions(&evening, "2026-03-27T12:00:00Z", 4), runs);
+    // Between midnight and then it is yet to come.
+    assert_eq!(occasions(&evening, "2026-03-29T01:10:00Z", 1), runs[1..2]);
+    // In Santiago midnight becomes one o'clock on the 6th.
+    let midnight = every(&json!({"every": "day", "at": "00:00"}), "America/Santiago");
+    assert_eq!(
+        occasions(&midnight, "2026-09-05T00:00:00Z", 3),
+        [
+            "2026-09-05T04:00:00.000Z",
+            "2026-09-06T04:00:00.000Z",
+            "2026-09-07T03:00:00.000Z"
+        ]
+    );
+}
+
+#[test]
 fn by_everybodys_own_clock_a_run_begins_where_it_is_first() {
     let daily = every(&json!({"every": "day", "at": "09:00"}), "subject");
     let run = daily.next(None, at("2026-03-01T21:00:01Z")).unwrap();
@@ -242,7 +267,7 @@ proptest! {
         every in 0_usize..3,
         day in 1_i8..=31,
         (hour, minute) in (0_i8..24, 0_i8..60),
-        zone in prop::sample::select(vec!["subject", "UTC", "Europe/Vienna", "America/New_York", "Pacific/Apia", "Australia/Lord_Howe"]),
+        zone in prop::sample::select(vec!["subject", "UTC", "Europe/Vienna", "America/New_York", "Pacific/Apia", "Australia/Lord_Howe", "America/Nuuk", "America/Santiago"]),
     ) {
         let plan = Plan {
             start_at: None,

@@ -146,6 +146,58 @@ fn the_apps_quiet_hours_are_the_subjects_and_hold_beside_the_campaigns() {
 }
 
 #[test]
+fn what_waits_for_the_end_of_quiet_hours_comes_on_a_day_and_in_a_window() {
+    let with = |parts: Value| {
+        let mut body = json!({"timezone": "UTC", "quietHours": {"from": "22:00", "to": "07:00", "onQuiet": "defer"}});
+        let parts = parts.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(parts);
+        schedule(&body)
+    };
+    // The 5th is a Friday.
+    let friday = at("2026-06-05T23:00:00Z");
+    let week = with(json!({"daysOfWeek": [1, 2, 3, 4, 5]}));
+    let monday = Opening::Deferred(at("2026-06-08T07:00:00Z"));
+    assert_eq!(week.opening(friday, None, None), monday);
+    // So it is with what was fired before they began.
+    assert_eq!(week.while_quiet(friday, None, None), monday);
+    let saturday = at("2026-06-06T12:00:00Z");
+    assert_eq!(week.while_quiet(saturday, None, None), Opening::Open);
+    let windows = json!([{"from": "06:00", "to": "08:00"}, {"from": "21:00", "to": "23:30"}]);
+    let hours = with(json!({"daysOfWeek": ["fri"], "timeWindows": windows}));
+    let next = Opening::Deferred(at("2026-06-12T07:00:00Z"));
+    assert_eq!(hours.opening(friday, None, None), next);
+    let always_quiet = json!({"timeWindows": [{"from": "22:00", "to": "23:30"}]});
+    assert_eq!(
+        with(always_quiet).opening(friday, None, None),
+        Opening::Closed(Suppression::QuietHours)
+    );
+}
+
+#[test]
+fn a_day_whose_midnight_the_clocks_skip_begins_when_they_jump() {
+    let sunday = schedule(&json!({
+        "timezone": "America/Santiago", "daysOfWeek": ["sun", "fri"],
+        "quietHours": {"from": "20:00", "to": "23:00", "onQuiet": "defer"},
+    }));
+    // After Saturday, 2026-09-05, midnight becomes one o'clock, at 04:00 UTC.
+    let friday = at("2026-09-05T01:00:00Z");
+    assert_eq!(
+        sunday.opening(friday, None, None),
+        Opening::Deferred(at("2026-09-05T03:00:00Z"))
+    );
+    let app = Quiet::of(&QuietHours {
+        from: "01:00".to_owned(),
+        to: "04:00".to_owned(),
+        on_quiet: OnQuiet::Defer,
+    });
+    // Its end in UTC is the begin of Saturday.
+    assert_eq!(
+        sunday.opening(friday, None, app),
+        Opening::Deferred(at("2026-09-06T04:00:00Z"))
+    );
+}
+
+#[test]
 fn quiet_hours_that_never_end_drop() {
     let app = Quiet::of(&QuietHours {
         from: "10:00".to_owned(),
@@ -206,11 +258,16 @@ proptest! {
         (from, to) in (0_u32..1440, 0_u32..1440),
         (app_from, app_to) in (0_u32..1440, 0_u32..1440),
         zone in prop::sample::select(vec!["UTC", "America/St_Johns", "Australia/Lord_Howe", "Africa/Casablanca"]),
+        days in prop::collection::vec(1..=7, 1..4),
+        window in prop::option::of((0_u32..1440, 0_u32..1440)),
     ) {
-        prop_assume!(from != to && app_from != app_to);
+        prop_assume!(from != to && app_from != app_to && window.is_none_or(|(from, to)| from != to));
         let text = |minute: u32| format!("{:02}:{:02}", minute / 60, minute % 60);
+        let windows = window.map(|(from, to)| json!([{"from": text(from), "to": text(to)}]));
         let own = schedule(&json!({
             "timezone": "Europe/Vienna",
+            "daysOfWeek": days,
+            "timeWindows": windows,
             "quietHours": {"from": text(from), "to": text(to), "onQuiet": "defer"},
         }));
         let app = Quiet::of(&QuietHours { from: text(app_from), to: text(app_to), on_quiet: OnQuiet::Defer });

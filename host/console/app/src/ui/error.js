@@ -10,10 +10,11 @@ export const Code = ({ error }) => error instanceof ApiError && html`<p class="h
 /** @param {{ error: Error, retry?: () => unknown, errors?: import("../lib/api.js").FieldError[], kind?: "bad" | "warn", children?: any }} props children: what is said before */
 export function ErrorView({ error, retry, errors = error instanceof ApiError ? error.errors : [], kind = "bad", children }) {
   const api = error instanceof ApiError ? error : undefined;
+  const rest = errors.filter(({ detail }) => detail != error.message);
   return html`<div class=${`notice ${kind}`} role=${kind == "bad" ? "alert" : "status"}><div>
     ${children}
-    <p><strong>${error.message}</strong></p>
-    ${errors.length > 0 && html`<ul>${errors.map(({ pointer, detail }) => html`<li>${pointer && html`<code>${pointer}</code> `}${detail}</li>`)}</ul>`}
+    <p><strong>${error.message.replace("; see errors", "")}</strong></p>
+    ${rest.length > 0 && html`<ul>${rest.map(({ pointer, detail }) => html`<li>${pointer && html`<code>${pointer}</code> `}${detail}</li>`)}</ul>`}
     ${api?.retryAfter && html`<p>It may be tried again in ${api.retryAfter} s.</p>`}
     <${Code} error=${error} />
     ${retry && html`<p><${Button} onClick=${retry}>Try again<//></p>`}

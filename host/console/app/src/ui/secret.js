@@ -7,7 +7,7 @@ import { Dialog } from "./dialog.js";
 /** @param {{ title: string, secret: string, children?: any, onClose: () => void }} props */
 export const Secret = ({ title, secret, children, onClose }) =>
   html`<${Dialog} title=${title} onClose=${onClose} actions=${html`<${Button} kind="primary" onClick=${onClose}>I have kept it<//>`}>
-    <p>Keep it now: the server has only its hash and cannot show it again.</p>
+    <p>Keep it now: it is never shown again.</p>
     <p class="secret"><code>${secret}</code><${CopyButton} text=${secret} label="Copy the secret">Copy<//></p>
     ${children}
   <//>`;

@@ -36,6 +36,7 @@ fn enforced_within(validation_deadline: Duration) -> Arc<Enforced> {
             ..Limits::default()
         },
         pool_slots: 1,
+        made_ahead: 0,
     };
     let engine = Engine::new(config).unwrap();
     let plugin = engine.load(test_guests::MISBEHAVING_VALIDATION).unwrap();

@@ -126,9 +126,11 @@ impl<'c> Simulation<'c> {
             let Some(timer) = self.timers.remove(&key) else {
                 continue;
             };
-            let (_, key) = key;
+            let (subject, key) = key;
+            let whose = self.subjects.get(subject as usize);
             let item = Item {
                 received: timer.at.0,
+                session: whose.map_or(timer.event.session, Subject::session),
                 timer: Some(Timer {
                     key: key.clone(),
                     payload: timer.payload,
@@ -171,6 +173,8 @@ impl<'c> Simulation<'c> {
                 timer: None,
             };
             let names = &self.reads.event_names;
+            let reads = names.iter().any(|name| *name == *event.name || name == "*");
+            let asks = self.reads.history.iter().any(|name| *name == *event.name);
             let mut add = |item, reads: bool| {
                 if reads {
                     concerned.push(u32::try_from(items.len()).unwrap_or(u32::MAX));
@@ -188,8 +192,10 @@ impl<'c> Simulation<'c> {
                     true,
                 );
             }
-            let reads = names.iter().any(|name| *name == *event.name || name == "*");
-            add(item, reads);
+            // Of what it neither reads nor asks the past of, a plugin knows nothing before the batch is over: as on a server.
+            if reads || asks {
+                add(item, reads);
+            }
         }
         // The plugin is asked as of before the batch; states of the batch are written to what comes after.
         if !concerned.is_empty() {

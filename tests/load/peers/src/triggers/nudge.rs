@@ -42,6 +42,7 @@ impl Plugins {
             compiler: Compiler::InProcess,
             limits: Limits::default(),
             pool_slots: 8,
+            made_ahead: 0,
         })?;
         Ok(Self {
             default: engine.load(nudge_plugins::DEFAULT_TRIGGER)?,

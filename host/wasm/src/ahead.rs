@@ -1,0 +1,160 @@
+//! Instances that are made ahead: while nothing waits for a thread, it ends the instance of its last call, and makes one for the
+//! next call of that plugin.
+//!
+//! An instance that was made ahead has run nothing but its start, which has asked the host for nothing: it is as one that is made when
+//! it is called. Where a start asks for anything, or takes long, all instances are made when they are called.
+
+use std::cell::RefCell;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use wasmtime::{Store, component};
+
+use crate::call::{self, Allowance};
+use crate::host::wasi::Surroundings;
+use crate::limits::Limits;
+use crate::plugin::Version;
+use crate::store::State;
+
+/// How long a start may take for which no call waits. It counts as nobody's time.
+const DEADLINE: Duration = Duration::from_millis(2);
+
+/// The instances that wait for a call. Plugins that nobody has any longer leave theirs until there is no room.
+pub(crate) struct Ahead {
+    most: usize,
+    ready: Mutex<Vec<(Weak<Version>, Ready)>>,
+}
+
+/// An instance that waits for a call.
+struct Ready {
+    store: Store<State>,
+    instance: component::Instance,
+}
+
+impl Ahead {
+    /// `most`: how many instances there are at the most. A plugin has one at the most.
+    pub(crate) fn new(most: u32) -> Self {
+        Self {
+            most: usize::try_from(most).unwrap_or(usize::MAX),
+            ready: Mutex::default(),
+        }
+    }
+
+    /// The instance that waits for a call of this version.
+    fn take(&self, version: &Arc<Version>) -> Option<Ready> {
+        let mut ready = self.ready.lock();
+        let place = ready.iter().position(|(of, _)| is_of(of, version))?;
+        Some(ready.remove(place).1)
+    }
+
+    fn has(&self, version: &Arc<Version>) -> bool {
+        self.ready.lock().iter().any(|(of, _)| is_of(of, version))
+    }
+
+    /// Keeps an instance for the next call of this version; what has waited longest makes room.
+    fn keep(&self, version: &Arc<Version>, one: Ready) {
+        let mut ready = self.ready.lock();
+        let gone = (ready.len() >= self.most).then(|| ready.remove(0));
+        ready.push((Arc::downgrade(version), one));
+        drop(ready);
+        // An instance ends when nobody waits for the list.
+        drop(gone);
+    }
+
+    fn make(&self, version: &Arc<Version>) {
+        if self.most == 0 || version.starts_late.load(Ordering::Relaxed) || self.has(version) {
+            return;
+        }
+        let shared = &version.shared;
+        let allowance = Allowance {
+            deadline: DEADLINE,
+            host_calls: 0,
+        };
+        let (limits, surroundings) = (&shared.limits, Surroundings::default());
+        let state = call::state(shared, limits, &allowance, surroundings, None);
+        let mut store = call::store(shared, limits, &allowance, state);
+        let began = Instant::now();
+        let started = version.pre.start(&mut store);
+        let state = store.data_mut();
+        state.end();
+        match started {
+            Ok(instance) if !state.was_asked() && began.elapsed() < DEADLINE => {
+                let instance = instance.into_inner();
+                self.keep(version, Ready { store, instance });
+            }
+            // Its calls say what is wrong, and it is the app's time that they take.
+            _ => version.starts_late.store(true, Ordering::Relaxed),
+        }
+    }
+}
+
+fn is_of(of: &Weak<Version>, version: &Arc<Version>) -> bool {
+    std::ptr::eq(of.as_ptr(), Arc::as_ptr(version))
+}
+
+/// What a thread keeps between calls.
+struct Kept {
+    /// Whether it ends instances between calls.
+    pauses: bool,
+    /// What its last call left.
+    used: Option<(Arc<Version>, Store<State>)>,
+}
+
+thread_local! {
+    static KEPT: RefCell<Kept> = const { RefCell::new(Kept { pauses: false, used: None }) };
+}
+
+/// What a thread that calls plugins does while nothing waits for it. From then on its calls leave their instances to this, and
+/// answer sooner by what it takes to end one and to make one.
+pub fn between_calls() {
+    let used = KEPT.with_borrow_mut(|kept| {
+        kept.pauses = true;
+        kept.used.take()
+    });
+    if let Some((version, store)) = used {
+        drop(store);
+        version.shared.ahead.make(&version);
+    }
+}
+
+/// The store of a call, with its instance if one waits for it.
+pub(crate) fn begin(
+    version: &Arc<Version>,
+    limits: &Limits,
+    allowance: &Allowance,
+    state: State,
+) -> (Store<State>, Option<component::Instance>) {
+    end_last();
+    let shared = &version.shared;
+    if let Some(Ready {
+        mut store,
+        instance,
+    }) = shared.ahead.take(version)
+    {
+        let bytes = store.data().memory.bytes;
+        if bytes <= limits.memory_bytes {
+            *store.data_mut() = state;
+            store.data_mut().memory.bytes = bytes;
+            call::allow(&mut store, limits, allowance);
+            return (store, Some(instance));
+        }
+    }
+    (call::store(shared, limits, allowance, state), None)
+}
+
+/// Ends the instance of a call, now or [between calls](between_calls).
+pub(crate) fn end(version: &Arc<Version>, mut store: Store<State>) {
+    store.data_mut().end();
+    KEPT.with_borrow_mut(|kept| {
+        if kept.pauses {
+            kept.used = Some((Arc::clone(version), store));
+        }
+    });
+}
+
+/// Ends what the last call of this thread left, which has an instance's place.
+fn end_last() {
+    drop(KEPT.with_borrow_mut(|kept| kept.used.take()));
+}
