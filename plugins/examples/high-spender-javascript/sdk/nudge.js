@@ -3,14 +3,37 @@
 
 import { write } from "nudge:plugin/log@1.0.0";
 
+/** A text of the contract. A value of another type would end the call without a word. */
+function textOf(value, what) {
+  if (typeof value !== "string") throw new TypeError(`${what} must be a string, and is ${JSON.stringify(value)}`);
+  return value;
+}
+
+/** A list of texts of the contract. */
+function textsOf(values, what) {
+  if (!Array.isArray(values)) throw new TypeError(`${what} must be an array of strings, and is ${JSON.stringify(values)}`);
+  return values.map((value) => textOf(value, `each of ${what}`));
+}
+
+/** What a function of the plugin answers. A promise would be settled after the call has ended. */
+function answered(value, name) {
+  if (typeof value?.then === "function") throw new TypeError(`\`${name}\` must answer at once: it can't be async`);
+  return value;
+}
+
 /** A problem with a configuration, for `throw problem(…)` or `throw [problem(…), …]` in `check`. */
 export function problem(code, pointer, message) {
-  return { code, pointer, message, more: [] };
+  return {
+    code: textOf(code, "a problem's code"),
+    pointer: textOf(pointer, "a problem's pointer"),
+    message: textOf(message, "a problem's message"),
+    more: [],
+  };
 }
 
 /** Refuses a whole batch: nothing of it takes effect. */
 export function refusal(code, message) {
-  return { code, message, more: [] };
+  return { code: textOf(code, "a refusal's code"), message: textOf(message, "a refusal's message"), more: [] };
 }
 
 /** Lines for the plugin's author and operators: up to 8 KiB a call. */
@@ -100,20 +123,31 @@ const told = (error) => `${error}\n${error.stack ?? ""}`.trimEnd();
 /** What all kinds have in common: what a plugin says of itself, and what its configurations read. */
 function declared(plugin) {
   const read = (config) => {
-    const { events = [], properties = [], subjectProperties = [], history = [] } = plugin.check(config) ?? {};
-    const more = history.map((name) => ["history", name]);
-    return { eventNames: events, properties, subjectProperties, more };
+    const { events = [], properties = [], subjectProperties = [], history = [] } = answered(plugin.check(config), "check") ?? {};
+    return {
+      eventNames: textsOf(events, "events"),
+      properties: textsOf(properties, "properties"),
+      subjectProperties: textsOf(subjectProperties, "subjectProperties"),
+      more: textsOf(history, "history").map((name) => ["history", name]),
+    };
   };
   return {
     read,
     exports: {
-      describe: () => ({
-        name: plugin.name,
-        version: plugin.version,
-        summary: plugin.summary ?? "",
-        configSchema: plugin.configSchema ? JSON.stringify(plugin.configSchema) : "",
-        more: [],
-      }),
+      describe() {
+        try {
+          return {
+            name: textOf(plugin.name, "name"),
+            version: textOf(plugin.version, "version"),
+            summary: textOf(plugin.summary ?? "", "summary"),
+            configSchema: plugin.configSchema ? JSON.stringify(plugin.configSchema) : "",
+            more: [],
+          };
+        } catch (error) {
+          log.error(told(error));
+          throw error;
+        }
+      },
       checkConfig(text) {
         try {
           return read(JSON.parse(text));
@@ -192,14 +226,15 @@ class Subject {
   /** Sets a timer, in place of one with the same key, so many milliseconds ahead. */
   setTimer(key, ahead, payload = null) {
     const at = micros(this.now + ahead);
-    this.host.setTimer(this.campaign.number, this.item, key, at, encode(payload));
+    this.host.setTimer(this.campaign.number, this.item, textOf(key, "a timer's key"), at, encode(payload));
   }
   cancelTimer(key) { this.host.cancelTimer(this.campaign.number, this.item, key); }
   cancelTimers() { this.host.cancelTimers(this.campaign.number, this.item); }
   /** Says why, for the person who asks. */
   explain(check, passed, detail = "") {
     if (this.host.explaining()) {
-      this.host.explain(this.campaign.number, this.item, check, passed, detail);
+      const { number } = this.campaign;
+      this.host.explain(number, this.item, textOf(check, "a check"), passed, textOf(detail, "a check's detail"));
     }
   }
 }
@@ -224,9 +259,9 @@ export function trigger(plugin) {
         const campaign = { host, batch, number, table };
         const fires = (item, row) => {
           const [event, subject] = [new Event(campaign, item, row), new Subject(campaign, item)];
-          if (!batch.timers.has(item)) return plugin.onEvent(config, event, subject);
+          if (!batch.timers.has(item)) return answered(plugin.onEvent(config, event, subject), "onEvent");
           const timer = { key: host.timerKey(item), payload: decode(host.timerPayload(item)), event };
-          return plugin.onTimer?.(config, timer, subject);
+          return answered(plugin.onTimer?.(config, timer, subject), "onTimer");
         };
         const items = Array.from(host.campaignItems(number));
         const fired = items.filter((item, row) => fires(item, row) === true);
@@ -255,8 +290,16 @@ export function validation(plugin) {
             unread: () => host.unread(item),
             json: () => JSON.parse(host.eventJson(item)),
           };
-          for (const { code, property = "", expected = "", actual = "" } of plugin.validate(config, event)) {
-            found.push({ item, code, property, expected, actual: shown(actual), more: [] });
+          const violations = answered(plugin.validate(config, event), "validate");
+          for (const { code, property = "", expected = "", actual = "" } of violations) {
+            found.push({
+              item,
+              code: textOf(code, "a violation's code"),
+              property: textOf(property, "a violation's property"),
+              expected: textOf(expected, "a violation's expected"),
+              actual: shown(actual),
+              more: [],
+            });
           }
         });
       }
@@ -280,7 +323,7 @@ export function personalization(plugin) {
       for (let number = 0; number < host.messageCount(); number++) {
         const config = JSON.parse(host.messageConfig(number));
         const reads = read(config);
-        const keys = plugin.dataKeys?.(config) ?? [];
+        const keys = textsOf(answered(plugin.dataKeys?.(config), "dataKeys") ?? [], "dataKeys");
         const subjects = new Table(host.subjectCells(number), reads.subjectProperties);
         const triggers = new Table(host.triggerCells(number), reads.properties);
         const data = new Table(host.dataCells(number, keys), keys);
@@ -297,10 +340,18 @@ export function personalization(plugin) {
               return history(host.recentEvents(item, name, since, limit, properties), properties);
             },
           };
-          for (const [binding, found] of Object.entries(plugin.resolve(config, recipient))) {
+          const resolved = answered(plugin.resolve(config, recipient), "resolve");
+          for (const [binding, found] of Object.entries(resolved)) {
             const { value, text = value ?? "", usedFallback = false, issue = "", detail = "" } = found;
             resolutions.push({
-              item, binding, value: toWit(value), text: shown(text), usedFallback, issue, detail, more: [],
+              item,
+              binding,
+              value: toWit(value),
+              text: shown(text),
+              usedFallback,
+              issue: textOf(issue, "a resolution's issue"),
+              detail: textOf(detail, "a resolution's detail"),
+              more: [],
             });
           }
         });
