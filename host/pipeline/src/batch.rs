@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use nudge_apps::App;
+use nudge_campaigns::apps;
 use nudge_db::Timestamp;
 use nudge_platform::traces::{self, KeyValue, NewSpan};
 use nudge_plugin_runtime::{Lost, logs};
@@ -24,7 +25,7 @@ use super::messages;
 use super::projection::{Subject, Subjects};
 use super::reading::{self, People, Reader};
 use super::work::{Fired, Source, Work};
-use super::{Inner, devices, run_firings, store};
+use super::{Inner, devices, run_firings};
 use crate::delivery_rules::{self, Gate};
 use crate::quota;
 use crate::shadow::Trials;
@@ -82,7 +83,7 @@ async fn version(inner: &Inner, app_id: Uuid, works: &[Work]) -> nudge_db::Resul
         return Ok(seen);
     }
     let mut tx = inner.db.read().await?;
-    let newest = store::app_version(&mut tx, app_id).await?;
+    let newest = apps::version(&mut tx, app_id).await?;
     Ok(newest.map_or(seen, |newest| newest.max(seen)))
 }
 

@@ -53,14 +53,6 @@ struct PropertyRow {
     value: String,
 }
 
-/// The newest version of an app; none: there is no such app.
-pub(super) async fn app_version(tx: &mut Tx, app_id: Uuid) -> Result<Option<i64>> {
-    tx.sql("SELECT version FROM apps WHERE id = $1")
-        .bind(app_id)
-        .fetch_value()
-        .await
-}
-
 /// The subjects behind aliases of an app.
 pub(super) async fn subjects(
     tx: &mut Tx,

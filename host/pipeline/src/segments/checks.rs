@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nudge_apps::App;
+use nudge_campaigns::apps;
 use nudge_campaigns::segments::SWEEP_EVERY;
 use nudge_campaigns::segments::looking::{self, Asked};
 use nudge_db::{Result, Timestamp};
@@ -102,7 +103,7 @@ async fn look(services: &Shared, app: &Arc<App>, people: &[Uuid]) -> Result<()> 
     let mut tx = services.db.write().await?;
     let written = members::write(&mut tx, app, &asked, &looked, now).await?;
     // A campaign that was activated meanwhile is to hear of changes since then: it may be in no snapshot of this process yet.
-    let version = store::version_of(&mut tx, app.id).await?;
+    let version = apps::version(&mut tx, app.id).await?;
     if written.outdated || version != Some(app.version) {
         drop(tx);
         services.apps.refresh(app.id).await?;

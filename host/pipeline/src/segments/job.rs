@@ -3,6 +3,7 @@
 
 use nudge_apps::segments::ActiveSegment;
 use nudge_apps::services::Services as Apps;
+use nudge_campaigns::apps;
 use nudge_campaigns::segments::looking::{Asked, Input};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::audit;
@@ -137,7 +138,7 @@ async fn segments(
     // The process that saved the segment may be another one.
     if !asked.is_some_and(|asked| asked.iter().all(knows)) {
         let mut tx = services.db.read().await?;
-        let current = store::version_of(&mut tx, app_id).await?;
+        let current = apps::version(&mut tx, app_id).await?;
         drop(tx);
         if current.is_some_and(|current| current > app.version) {
             match services.apps.refresh(app_id).await? {
@@ -189,7 +190,7 @@ async fn page(
             services.apps.refresh(app_id).await?;
             return Ok(true);
         }
-        if store::version_of(&mut tx, app_id)
+        if apps::version(&mut tx, app_id)
             .await?
             .is_some_and(|version| version > app.version)
         {

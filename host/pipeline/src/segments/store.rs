@@ -296,11 +296,3 @@ pub(super) async fn stop(tx: &mut Tx, app_id: Uuid) -> Result<u64> {
     .execute()
     .await
 }
-
-/// The version of an app's snapshot.
-pub(super) async fn version_of(tx: &mut Tx, app_id: Uuid) -> Result<Option<i64>> {
-    tx.sql("SELECT version FROM apps WHERE id = $1")
-        .bind(app_id)
-        .fetch_value()
-        .await
-}
