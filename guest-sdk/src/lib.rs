@@ -101,7 +101,7 @@
 //! }
 //! ```
 //!
-//! To a server, once it is said which one (a URL, an app, an admin's token; `nudge dev` prints all three):
+//! To a server, once it is said which one (a URL, an app, an admin's token; `nudge dev --show-keys` prints all three):
 //!
 //! ```text
 //! export NUDGE_PLUGIN__URL=http://127.0.0.1:8480 NUDGE_PLUGIN__APP=… NUDGE_PLUGIN__TOKEN=…

@@ -409,6 +409,17 @@ fn deletions_are_repeated_in_a_database_that_is_there() {
 }
 
 #[test]
+fn a_backup_of_nothing_says_how_the_folder_is_named() {
+    let place = Place::new();
+    let (data, file) = (place.path("data"), place.path("backup"));
+    let key = ["--passphrase-file", &place.passphrase];
+    let arguments = [&["backup", &file, "--data-dir", &data][..], &key].concat();
+    let told = complaint(&nudge(&arguments));
+    assert!(told.contains("there is no database at"), "{told}");
+    assert!(told.contains("--data-dir"), "{told}");
+}
+
+#[test]
 fn no_password_of_a_later_state_is_told() {
     let place = Place::new();
     let data = place.path("data");

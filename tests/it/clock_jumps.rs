@@ -23,9 +23,11 @@ on_both_backends!(
     what_the_host_does_by_itself_goes_on,
     what_a_webhook_waits_for_comes_in_time,
     a_push_message_waits_no_longer_than_any_pause,
+    a_deletion_that_waits_is_done_in_time,
 );
 
 const HOUR: Duration = Duration::from_hours(1);
+const MINUTE: Duration = Duration::from_mins(1);
 
 async fn whoever_had_nothing_left_is_not_shut_out(app: &mut TestApp) {
     app.config.rate_limits.enabled = Switch::On;
@@ -190,6 +192,27 @@ async fn a_push_message_waits_no_longer_than_any_pause(app: &mut TestApp) {
     app.delivery_in(&text(&sent, "deliveryId"), "delivered")
         .await;
     assert_eq!(providers.fcm.received().len(), 2);
+}
+
+async fn a_deletion_that_waits_is_done_in_time(app: &mut TestApp) {
+    app.config.privacy.grace_seconds = 10;
+    app.restart().await;
+    app.session("ada").await;
+    let job_id = delete(app, &json!({"anonymousId": "ada"})).await;
+    app.until("it waits", async || {
+        let jobs: Vec<(String,)> = app.rows("SELECT progress FROM jobs").await;
+        jobs[0].0.contains("Settle")
+    })
+    .await;
+    app.clock.set_back(HOUR);
+    app.until("it waits anew", async || {
+        let due: Vec<(i64,)> = app.rows("SELECT run_at FROM jobs WHERE node IS NULL").await;
+        due.iter()
+            .any(|(at,)| *at <= app.clock.now().plus(MINUTE).0)
+    })
+    .await;
+    app.advance(11);
+    deleted(app, &job_id).await;
 }
 
 /// Neither takes the other one for dead, nor what it has set for the work of a wrong clock.

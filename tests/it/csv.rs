@@ -185,6 +185,9 @@ async fn letters_deliveries_and_the_audit_log_are_rows(app: &mut TestApp) {
     assert_eq!(column(&letters, "id")[0], text(&listed["items"][0], "id"));
     let event: Value = serde_json::from_str(column(&letters, "event")[0]).unwrap();
     assert_eq!(event, listed["items"][0]["event"]);
+    for may_be_empty in ["detail", "clientTimestamp", "timer"] {
+        assert_eq!(column(&letters, may_be_empty)[0], "");
+    }
     assert_eq!(
         rows(&csv(app, "/dead-letters?eventName=other", &app.viewer()).await).len(),
         1

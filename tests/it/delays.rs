@@ -18,6 +18,7 @@ on_both_backends!(
     a_cancelling_event_must_match_its_filters,
     a_paused_survey_does_not_fire_what_falls_due,
     a_survey_that_no_longer_waits_does_not_fire_what_falls_due,
+    what_waited_of_events_does_not_fire_once_the_calendar_does,
     what_arrived_in_time_cancels_though_it_is_processed_late,
     what_arrived_in_time_cancels_under_another_alias,
     what_arrived_in_time_cancels_what_another_alias_began,
@@ -195,6 +196,51 @@ async fn a_survey_that_no_longer_waits_does_not_fire_what_falls_due(app: &mut Te
         .map(|it| &it["kind"])
         .collect();
     assert_eq!(kinds, ["feedback"]);
+}
+
+/// A campaign that its calendar fires goes to its audience once a run, also to whom an event had it wait for.
+async fn what_waited_of_events_does_not_fire_once_the_calendar_does(app: &mut TestApp) {
+    let hour = |seconds| app.time(seconds)[11..16].to_owned();
+    let quiet = json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"});
+    let at_once = json!({"kind": "event", "eventName": "cart_updated"});
+    let later = json!({"kind": "event", "eventName": "cart_updated", "delaySeconds": 3_600});
+    let asleep = json!({"timezone": "UTC", "quietHours": quiet});
+    let mut campaigns = Vec::new();
+    for parts in [
+        json!({"trigger": later}),
+        json!({"trigger": at_once, "schedule": asleep}),
+    ] {
+        campaigns.push(app.campaign(&parts).await);
+    }
+    let survey = app.survey(&later).await;
+    let ada = app.session("ada").await;
+    app.fires(&ada, "cart_updated", &json!({})).await;
+    app.settle().await;
+    let waiting = (app.count("timers").await, app.count("occasions").await);
+    assert_eq!(waiting, (2, 1));
+
+    let plan = json!({"startAt": app.time(3 * 3_600), "quietHours": null});
+    for campaign in campaigns {
+        let path = app.path(&format!("/campaigns/{campaign}"));
+        let change = json!({"mode": "broadcast", "schedule": plan});
+        app.patch(&path, &app.editor(), &change).await.ok();
+    }
+    let path = app.path(&format!("/surveys/{survey}"));
+    let trigger = json!({"kind": "schedule", "eventName": null, "delaySeconds": null});
+    let change = json!({"mode": "scheduled", "trigger": trigger, "schedule": plan});
+    app.patch(&path, &app.editor(), &change).await.ok();
+    app.advance(2 * 3_600);
+    let over = async || app.count("timers").await + app.count("occasions").await == 0;
+    app.until("what waited is due", over).await;
+    assert_eq!(app.count("deliveries").await, 0);
+    assert_eq!(offered(app, &ada).await, 0);
+
+    app.advance(3_600);
+    app.until("the runs begin", async || {
+        app.count("deliveries").await == 2
+    })
+    .await;
+    assert_eq!(appears(app, &ada).await.as_array().unwrap().len(), 1);
 }
 
 /// What was acknowledged before the firing was due is processed first, also where both are found after a stop.

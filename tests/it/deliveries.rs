@@ -410,7 +410,7 @@ async fn what_a_cap_counts_outlives_its_days_without_content(app: &mut TestApp) 
     let cap = json!({"perSubject": {"max": 1, "windowDays": "lifetime"}});
     let (_providers, ada) = capped(app, cap).await;
     buys(app, &ada).await;
-    let sent = app.delivered_to(&ada, "delivered", 1).await;
+    app.delivered_to(&ada, "delivered", 1).await;
     app.advance(91 * DAY);
     app.until("the delivery keeps what it said", async || {
         let rows = stored(app).await;
@@ -418,9 +418,6 @@ async fn what_a_cap_counts_outlives_its_days_without_content(app: &mut TestApp) 
     })
     .await;
     assert_eq!(stored(app).await.len(), 1, "the cap counts it");
-    let path = app.path(&format!("/push/deliveries/{}", text(&sent[0], "id")));
-    app.get(&path, &app.admin()).await.refused(404, "not_found");
-
     let ada = app.session("ada").await;
     buys(app, &ada).await;
     assert_eq!(stored(app).await.len(), 1, "it is sent again");
@@ -443,13 +440,27 @@ async fn what_no_clock_counts_any_longer_goes(app: &mut TestApp) {
     app.set(|settings| settings.retention.deliveries_days = Some(1))
         .await;
     buys(app, &ada).await;
-    app.delivered_to(&ada, "delivered", 1).await;
+    let sent = app.delivered_to(&ada, "delivered", 1).await;
+    let delivery = app.path(&format!(
+        "/push/deliveries/{}",
+        text(&sent[0], "deliveryId")
+    ));
+    let campaign = text(&sent[0], "campaignId");
+    let analytics = app.path(&format!("/campaigns/{campaign}/analytics"));
+    app.get(&delivery, &app.viewer()).await.ok();
+    let before = app.get(&analytics, &app.viewer()).await.ok();
+    assert_eq!(before["totals"]["recipients"], 1);
     app.advance(2 * DAY);
     app.until("the delivery keeps its status", async || {
         stored(app).await.first().is_none_or(|row| row.0 == "kept")
     })
     .await;
     assert_eq!(stored(app).await.len(), 1, "the pause counts it");
+    let gone = app.get(&delivery, &app.viewer()).await;
+    gone.refused(404, "not_found");
+    let report = app.get(&analytics, &app.viewer()).await.ok();
+    assert_eq!(report["totals"]["recipients"], 0, "{report}");
+    assert_eq!(report["series"], json!([]));
     app.advance(9 * DAY);
     app.until("the delivery outlives the pause", async || {
         stored(app).await.is_empty()

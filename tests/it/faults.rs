@@ -557,3 +557,18 @@ async fn an_update_whose_commit_is_not_answered_was_applied() {
     assert!(proxy.lost() >= 10, "{} answers were lost", proxy.lost());
     app.finish().await;
 }
+
+/// It ends as any other that is asked to: what it has not done is in the database, and others take over (contract 17).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_stops_while_its_database_is_away() {
+    let (proxy, url) = Proxy::of(&postgres::database().await).await;
+    let data = TempDir::new().unwrap();
+    let variables = [
+        ("NUDGE_DATABASE__URL", url.as_str()),
+        ("NUDGE_DATABASE__ACQUIRE_TIMEOUT_SECONDS", "1"),
+    ];
+    let child = Child::start_with(site!(), data.path(), &variables);
+    proxy.redirect("postgres://nobody@127.0.0.1:1/nothing");
+    proxy.cut();
+    assert_eq!(child.terminate(), Some(0));
+}

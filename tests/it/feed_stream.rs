@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::client::send;
 use tests::session::text;
-use tests::{TestApp, on_both_backends, site};
+use tests::{Backend, TestApp, on_both_backends, site};
 use tokio::task::JoinSet;
 
 on_both_backends!(
@@ -434,4 +434,43 @@ async fn events_of_other_processes_are_sent_too() {
     one.finish().await;
     stopping.join_next().await.unwrap().unwrap();
     two.finish().await;
+}
+
+/// Numbers are drawn before a commit, by all processes and for all apps: a quiet app's may be overtaken by many.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_many_requests_have_overtaken_is_sent_too() {
+    let app = TestApp::start(site!(), Backend::Postgres).await;
+    let ada = app.session("ada").await;
+    let send = async |name: &str| {
+        let event = app.event(&ada, name, &json!({}));
+        app.ingest(&ada, &[event]).await.ok();
+    };
+    let mut stream = Stream::open(&app, "?name=shown", None).await;
+    // To the stream this is as if it was not committed yet.
+    send("held").await;
+    for _ in 0..70 {
+        send("other").await;
+    }
+    send("shown").await;
+    let (_, last) = stream.names(1).await;
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql("UPDATE events SET name = 'shown' WHERE name = 'held' AND app_id = $1")
+        .bind(app.access.app_id)
+        .execute()
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let (_, late) = stream.names(1).await;
+    assert_ne!(late, last);
+    // Nothing is sent twice while it is looked at again.
+    send("shown").await;
+    let event = app.event(&ada, "shown", &json!({"n": 1}));
+    app.ingest(&ada, &[event]).await.ok();
+    stream.names(1).await;
+    let part = stream.part().await.unwrap();
+    assert_eq!(part.data["properties"]["n"], 1);
+    let mut stopping = JoinSet::new();
+    stopping.spawn(async move { while stream.block().await.is_some() {} });
+    app.finish().await;
+    stopping.join_next().await.unwrap().unwrap();
 }

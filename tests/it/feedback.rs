@@ -13,6 +13,7 @@ use crate::identity::Backend;
 
 on_both_backends!(
     a_button_stands_until_the_survey_rests,
+    the_last_button_goes_and_polls_wait,
     a_button_is_there_for_its_audience,
     each_of_many_buttons_is_there_for_its_own_audience,
     a_button_opens_a_survey_as_often_as_it_is_pressed,
@@ -86,6 +87,25 @@ async fn a_button_stands_until_the_survey_rests(app: &mut TestApp) {
     // As a survey that pops up it is no button any longer.
     set(app, survey, json!({"settings": {"presentation": "modal"}})).await;
     assert_eq!(app.offered(&ada).await, json!([]));
+}
+
+/// Nothing is on offer, so that a poll waits, and the page has room for what comes.
+async fn the_last_button_goes_and_polls_wait(app: &mut TestApp) {
+    let survey = button(app, json!({"priority": 3})).await;
+    let ada = app.session("ada").await;
+    one(app, &ada).await;
+    set(app, survey, json!({"settings": {"presentation": "modal"}})).await;
+    app.survey(&json!({"kind": "event", "eventName": "visit"}))
+        .await;
+    let begun = Instant::now();
+    let (polled, ()) = tokio::join!(app.poll(&ada, "?wait=20&limit=1"), async {
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        app.fires(&ada, "visit", &json!({})).await;
+    });
+    let polled = polled.ok();
+    assert_eq!(polled["items"][0]["kind"], "survey", "{polled}");
+    let waited = begun.elapsed();
+    assert!(waited >= Duration::from_millis(600), "{waited:?}");
 }
 
 async fn a_button_is_there_for_its_audience(app: &mut TestApp) {

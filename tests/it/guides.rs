@@ -1,6 +1,8 @@
 //! The tutorials and guides of `host/docs`, done as they are written: commands by a shell, programs by their languages,
 //! JSON by the routes.
 
+mod configurations;
+mod examples;
 mod tutorials;
 
 use std::path::Path;
@@ -69,7 +71,7 @@ const LANGUAGES: [Language; 5] = [
         build: &[],
         run: &["python3", "guide.py"],
         sign: "import os\nprint(identity_token(os.environ['APP'], 'customer-7'))",
-        verify: "import os\nbody, header, secret = (os.environ[name] for name in ('BODY', 'HEADER', 'SECRET'))
+        verify: "import os\nbody, header, secret = (os.environ.get(name) for name in ('BODY', 'HEADER', 'SECRET'))
 print(str(verify(body.encode(), header, secret)).lower())",
     },
     Language {
@@ -88,7 +90,7 @@ print(str(verify(body.encode(), header, secret)).lower())",
         build: &[],
         run: &["php", "guide.php"],
         sign: "echo identity_token(getenv('APP'), 'customer-7');",
-        verify: "echo json_encode(verify(getenv('BODY'), getenv('HEADER'), getenv('SECRET')));",
+        verify: "echo json_encode(verify(getenv('BODY'), getenv('HEADER') ?: null, getenv('SECRET')));",
     },
     Language {
         name: "go",
@@ -251,23 +253,43 @@ async fn requests_are_verified_in_every_language() {
         second["secret"].as_str().unwrap(),
     );
     let cases = [
-        ("the new secret", &got.body, header, new, true),
-        ("the earlier secret", &got.body, header, old, true),
-        ("another secret", &got.body, header, &other, false),
-        ("another body", &changed, header, new, false),
-        ("an old request", &got.body, &late, old, false),
-        ("no signature", &got.body, "", new, false),
+        ("the new secret", &got.body, Some(header), new, true),
+        ("the earlier secret", &got.body, Some(header), old, true),
+        ("another secret", &got.body, Some(header), &other, false),
+        ("another body", &changed, Some(header), new, false),
+        ("an old request", &got.body, Some(&*late), old, false),
+        ("an empty header", &got.body, Some(""), new, false),
+        ("no header", &got.body, None, new, false),
     ];
     for language in LANGUAGES.iter().filter(|language| language.is_there()) {
         let folder = reader.folder.path();
         language.prepare(folder, WEBHOOKS, language.verify);
         for (case, body, header, secret, expected) in cases {
-            let variables = [("BODY", &**body), ("HEADER", header), ("SECRET", secret)];
+            let mut variables = vec![("BODY", &**body), ("SECRET", secret)];
+            variables.extend(header.map(|header| ("HEADER", header)));
             let said = language.prints(folder, &variables);
             assert_eq!(said, expected.to_string(), "{}: {case}", language.name);
         }
     }
     app.finish().await;
+}
+
+/// Somebody who begins with a guide has not seen where its variables are set.
+#[test]
+fn guides_say_where_their_variables_are_set() {
+    for guide in [IDENTITY, KEYS, SEGMENT, WEBHOOKS, WEB_PUSH] {
+        let commands = guide.find("$URL/").unwrap();
+        let set = guide
+            .find("](../tutorials/survey.md#1-a-server)")
+            .unwrap_or(guide.len());
+        let (title, _) = guide.split_once('\n').unwrap();
+        assert!(set < guide.len(), "{title} does not say where $URL is set");
+        let section = guide[commands..].find("\n## ").map(|end| commands + end);
+        assert!(
+            section.is_none_or(|end| set < end),
+            "{title} says so too late"
+        );
+    }
 }
 
 /// A signature that was good a little over five minutes ago.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Folders whose documents are others'.
 const NOT_OURS: [&str; 4] = ["target", "node_modules", ".git", "nudge-data"];
 
@@ -13,7 +13,7 @@ fn is_document(path: &Path) -> bool {
 }
 
 /// All documents below a folder.
-fn documents(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn documents(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in folder.read_dir().unwrap() {
         let path = entry.unwrap().path();

@@ -171,6 +171,13 @@ async fn an_outage_of_the_database_is_told_once_and_its_end_too() {
     client::send(session.json(&json!({"anonymousId": "ada"})))
         .await
         .ok();
+    // A key of the wrong kind is noted, also during the outage.
+    let misused = async |path: &str| {
+        let request = http.post(server.url(path));
+        let request = request.bearer_auth(server.access["serverKey"].as_str().unwrap());
+        client::send(request.json(&json!({}))).await.status
+    };
+    assert_eq!(misused("/v1/sdk/session").await, 403);
     let told = || {
         let begun = server.count("WARN", "the database is away");
         (begun, server.count("INFO", "the database works again"))
@@ -179,6 +186,7 @@ async fn an_outage_of_the_database_is_told_once_and_its_end_too() {
     let (begun, ended) = told();
     cluster.stop();
     until(503).await;
+    assert_eq!(misused("/v1/sdk/consent").await, 403);
     tokio::time::sleep(Duration::from_secs(8)).await;
     cluster.start();
     until(200).await;
@@ -195,6 +203,7 @@ async fn an_outage_of_the_database_is_told_once_and_its_end_too() {
         0,
         "{lines:#?}"
     );
+    assert_eq!(server.count("WARN", "uses of keys"), 0, "{lines:#?}");
 }
 
 /// A developer sees what requests come to, and not what open pages of the console read.

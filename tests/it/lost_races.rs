@@ -328,35 +328,43 @@ async fn what_is_paused_while_it_is_made_is_not_sent() {
         app.patch(&path, &app.editor(), &body).await.ok();
     };
 
-    let mut held = app.services().db.write().await.unwrap();
-    held.sql("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
-        .execute()
-        .await
-        .unwrap();
-    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
-    let id = text(&app.transactional(&body).await.data(202), "deliveryId");
-    app.until("nobody looks for the latest event", async || {
-        let waiting: Vec<(i64,)> = app
-            .rows(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-                     AND query LIKE 'SELECT seq, event_id, timestamp, properties FROM events%'",
-            )
-            .await;
-        waiting[0].0 > 0
-    })
-    .await;
-    set("paused").await;
-    held.commit().await.unwrap();
-    app.until("it does not wait for its campaign", async || {
-        let waiting: Vec<(String,)> = app
-            .rows("SELECT status FROM deliveries WHERE due_at IS NULL AND node IS NULL")
-            .await;
-        waiting == [("queued".to_owned(),)]
-    })
-    .await;
-    assert!(providers.apns.received().is_empty());
-    set("active").await;
-    app.delivery_in(&id, "delivered").await;
-    assert_eq!(providers.apns.received().len(), 1);
+    // Of what another process has changed this one has not heard yet.
+    for (sent, by_another) in [(0, false), (1, true)] {
+        let mut held = app.services().db.write().await.unwrap();
+        held.sql("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
+            .execute()
+            .await
+            .unwrap();
+        let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+        let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+        app.until("nobody looks for the latest event", async || {
+            let waiting: Vec<(i64,)> = app
+                .rows(
+                    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                         AND query LIKE 'SELECT seq, event_id, timestamp, properties FROM events%'",
+                )
+                .await;
+            waiting[0].0 > 0
+        })
+        .await;
+        if by_another {
+            let pause = r#"UPDATE campaigns SET status = 'paused', body = replace(body, '"status":"active"', '"status":"paused"')"#;
+            crate::person::execute(&app, pause, &[]).await;
+        } else {
+            set("paused").await;
+        }
+        held.commit().await.unwrap();
+        app.until("it does not wait for its campaign", async || {
+            let waiting: Vec<(String,)> = app
+                .rows("SELECT status FROM deliveries WHERE status = 'queued' AND due_at IS NULL AND node IS NULL")
+                .await;
+            waiting.len() == 1
+        })
+        .await;
+        assert_eq!(providers.apns.received().len(), sent);
+        set("active").await;
+        app.delivery_in(&id, "delivered").await;
+        assert_eq!(providers.apns.received().len(), sent + 1);
+    }
     app.finish().await;
 }

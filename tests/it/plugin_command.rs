@@ -19,7 +19,7 @@ pub(crate) fn target() -> PathBuf {
 }
 
 /// The program, with the tools that builds need. The environment is otherwise its own.
-fn nudge(arguments: &[&str]) -> Command {
+pub(crate) fn nudge(arguments: &[&str]) -> Command {
     let mut command = child::program(site!());
     for variable in [
         "PATH",

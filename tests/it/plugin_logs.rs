@@ -1,7 +1,11 @@
 //! What plugins log (contract 12): kept by version, within bounds, until a person's deletion takes it.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nudge_plugin_runtime::logs::{Kind, Topics};
+use nudge_plugin_runtime::shadow::{Comparison, Difference, Sample};
+use nudge_wasm::{Level, LogLine};
 use serde_json::{Value, json};
 use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
@@ -19,6 +23,7 @@ on_both_backends!(
     an_event_that_is_read_by_name_and_with_all_is_asked_about_once,
     versions_draw_the_same_random_numbers,
     a_persons_lines_go_with_the_person,
+    nothing_is_noted_about_a_person_who_is_erased,
     questions_that_make_no_sense_are_refused,
 );
 
@@ -283,6 +288,52 @@ async fn a_persons_lines_go_with_the_person(app: &mut TestApp) {
     assert_eq!(left, [(subject,)]);
     erase("bob").await;
     assert_eq!(messages(app, "").await.len(), 0);
+}
+
+/// A process that the database was out of reach for writes late what it noted.
+async fn nothing_is_noted_about_a_person_who_is_erased(app: &mut TestApp) {
+    let sessions = [app.session("ada").await, app.session("bob").await];
+    let [ada, bob] = sessions.map(|session| Uuid::parse_str(&session.subject_id).unwrap());
+    let job = deletion::delete(app, &json!({"anonymousId": "ada"})).await;
+    deletion::deleted(app, &job).await;
+
+    let services = app.services();
+    let recorder = &services.plugins.recorder;
+    let term = Arc::clone(&services.plugins.built_in().next().unwrap().term);
+    for (subjects, message) in [(vec![ada, bob], "both"), (vec![bob], "bob alone")] {
+        let line = LogLine {
+            level: Level::Info,
+            message: message.to_owned(),
+        };
+        let about = || Topics {
+            subjects,
+            ..Topics::default()
+        };
+        let place = (app.access.app_id, &term);
+        recorder.logged(place, Kind::Shadow, &[line], about);
+    }
+    let mut comparison = Comparison::default();
+    for subject_id in [ada, bob] {
+        comparison.differs(Sample {
+            subject_id,
+            event_id: app.id(),
+            campaign_id: None,
+            difference: Difference::Added,
+            old: None,
+            new: None,
+        });
+    }
+    recorder.compared(app.access.app_id, &term, comparison);
+    recorder.flush(&services.db).await.unwrap();
+
+    let lines: Vec<(String,)> = app.rows("SELECT message FROM plugin_log").await;
+    assert_eq!(lines, [("bob alone".to_owned(),)]);
+    for table in [
+        "SELECT subject_id FROM plugin_log_subjects",
+        "SELECT subject_id FROM plugin_differences",
+    ] {
+        assert_eq!(app.rows::<(Uuid,)>(table).await, [(bob,)], "{table}");
+    }
 }
 
 async fn questions_that_make_no_sense_are_refused(app: &mut TestApp) {

@@ -105,6 +105,42 @@ async fn check_says_when_there_are_too_few_connections() {
     assert!(complaint.contains("takes 3 connections"), "{complaint}");
 }
 
+/// Since version 15 a role that does not own a database may make nothing in its schema `public`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn check_says_when_the_role_may_make_no_tables() {
+    let url = postgres::cluster().create_database();
+    execute(
+        &url,
+        "DO $$ BEGIN EXECUTE format('CREATE ROLE %I LOGIN PASSWORD ''guest''', current_database()); END $$",
+    )
+    .await;
+    let (start, rest) = url.split_once("://").unwrap();
+    let (_, place) = rest.rsplit_once('@').unwrap();
+    let (_, database) = place.split_once('/').unwrap();
+    let role = database.split('?').next().unwrap();
+    let guest = format!("{start}://{role}:guest@{place}");
+    let refused = complaint(&nudge("check", &guest, 1_000));
+    assert!(refused.contains("may make no tables"), "{refused}");
+
+    execute(
+        &url,
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %1$I OWNER TO %1$I', current_database()); END $$",
+    )
+    .await;
+    for command in ["check", "migrate", "check"] {
+        let output = nudge(command, &guest, 1_000);
+        assert!(output.status.success(), "{command}: {output:?}");
+    }
+    // Somebody else made the tables.
+    execute(
+        &url,
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO CURRENT_USER', current_database()); END $$",
+    )
+    .await;
+    let output = nudge("check", &guest, 1_000);
+    assert!(output.status.success(), "{output:?}");
+}
+
 /// The connection behind a pooler is the next one's as it was.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn migrations_leave_nothing_behind_a_pooler() {

@@ -2,13 +2,16 @@
 //! database, and to whoever looks where they do not get there.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use nudge_campaigns::webhooks::EventType::{Delivered, Sent};
 use serde_json::{Value, json};
-use tests::{TestApp, on_both_backends};
+use tempfile::TempDir;
+use tests::{TestApp, on_both_backends, postgres};
 use uuid::Uuid;
 
 use crate::receiver::{Receiver, Reply};
+use crate::two_servers::node;
 use crate::webhook_delivery::noted;
 use crate::webhook_health::recover;
 
@@ -159,4 +162,41 @@ async fn nothing_is_recovered_about_somebody_who_is_being_deleted(app: &mut Test
     noted(app, &webhook, 2).await;
     let got = receiver.wait(app, "/", 3).await;
     assert_eq!(got[2].json()["data"]["subjectId"], json!(SUBJECT));
+}
+
+/// As while a disk is full. A sequence counts the tries: it is not rolled back with them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_can_not_be_noted_is_tried_again_after_a_pause() {
+    let url = postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let app = node(&url, folder.path(), "one").await;
+    let receiver = Receiver::start().await;
+    let webhook = receiver.subscribe(&app, "/", &[Sent]).await;
+    for statement in [
+        "CREATE SEQUENCE tries",
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+         'BEGIN PERFORM nextval(''tries''); RAISE EXCEPTION ''refused''; END'",
+        "CREATE TRIGGER refuse BEFORE UPDATE ON webhook_messages EXECUTE FUNCTION refuse()",
+    ] {
+        change(&app, statement).await;
+    }
+    let transitions: Vec<_> = (0..1_000)
+        .map(|_| app.transition(SUBJECT, app.id(), Sent))
+        .collect();
+    app.enqueue(&transitions, true).await;
+    let tries = async || app.rows::<(i64,)>("SELECT last_value FROM tries").await[0].0;
+    app.until("it is tried", async || tries().await > 1).await;
+    // By now more wait to be noted than are noted together.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let before = tries().await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let tries = tries().await - before;
+    // One every 50 ms.
+    assert!((1..=60).contains(&tries), "{tries}");
+
+    change(&app, "DROP TRIGGER refuse ON webhook_messages").await;
+    receiver.wait(&app, "/", 1_000).await;
+    noted(&app, &webhook, 200).await;
+    app.finish().await;
+    assert_eq!(receiver.received("/").len(), 1_000);
 }

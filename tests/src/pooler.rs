@@ -7,7 +7,7 @@
     reason = "test support: a pooler that fails fails the test where it stands"
 )]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -35,7 +35,7 @@ impl Pooler {
             Some(program) => PathBuf::from(program),
             None => find("pgbouncer")?,
         };
-        let keeps_statements = version(&program) >= KEEPS_STATEMENTS;
+        let keeps_statements = keeps_statements(&program);
         let (user, host) = url
             .strip_prefix("postgres://")
             .and_then(|url| url.split_once('@'))
@@ -109,8 +109,13 @@ pub(crate) fn forgets_statements() -> bool {
     shared().is_some_and(|pooler| !pooler.keeps_statements())
 }
 
+/// Whether a pgbouncer knows prepared statements.
+pub fn keeps_statements(program: &Path) -> bool {
+    version(program) >= KEEPS_STATEMENTS
+}
+
 /// The version as its first two numbers.
-fn version(program: &PathBuf) -> (u32, u32) {
+fn version(program: &Path) -> (u32, u32) {
     let output = Command::new(program).arg("--version").output();
     let text = String::from_utf8(output.expect("it runs").stdout).expect("text");
     let version = text.split_whitespace().nth(1).expect("a version");

@@ -498,7 +498,7 @@ fn run(command: &mut Command) {
 }
 
 /// Whether this process is root, which neither `PostgreSQL` nor pgbouncer may be.
-pub(crate) fn is_root() -> bool {
+pub fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 

@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use axum::http::HeaderValue;
 use futures_util::future::BoxFuture;
 use nudge_campaigns::apps as store;
-use nudge_campaigns::campaign::ActiveCampaign;
+use nudge_campaigns::campaign::{ActiveCampaign, CampaignAction};
 use nudge_campaigns::definitions::Enforced;
 use nudge_campaigns::push::Sending;
 use nudge_campaigns::settings::Settings;
+use nudge_campaigns::variants::Variants;
 use nudge_campaigns::webhooks::Subscription;
 use nudge_db::{Db, Timestamp, Tx};
 use nudge_platform::event_names::{SESSION_BEGAN, is_reserved};
@@ -31,6 +32,8 @@ use crate::segments::Segments;
 
 /// How long to wait before plugins that could not be loaded are tried again.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
+/// How long to wait before plugins that could not be asked are asked again: what they were asked about may not run meanwhile.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
 /// For so long what no plugin is asked about waits for the plugins.
 const PROMPT: Duration = Duration::from_millis(50);
 /// How often an app is read again because some app was forgotten meanwhile.
@@ -73,6 +76,8 @@ pub struct App {
     pub definitions: HashMap<String, Arc<Enforced>>,
     /// Names of events whose active definition no plugin checks: it is not there, or refuses what the definition says.
     pub unchecked: HashSet<String>,
+    /// Whether a plugin could not be asked about something of the app, which is left out until it is read anew.
+    unasked: bool,
     /// Active campaigns.
     pub campaigns: Vec<ActiveCampaign>,
     /// Those of them that a button opens.
@@ -119,14 +124,28 @@ impl Basics {
 }
 
 impl App {
-    /// Whether it may be complete once it is read anew.
-    fn is_incomplete(&self) -> bool {
+    /// When it is read anew because it may be complete then; none: it is complete.
+    fn try_again(&self) -> Option<Duration> {
         let definitions = self.definitions.values();
-        let campaigns = self.campaigns.iter().map(|campaign| &campaign.accepted);
-        let mut accepted = campaigns.chain(definitions.map(|enforced| &enforced.accepted));
-        self.deciders.incomplete
-            || !self.unchecked.is_empty()
-            || accepted.any(|accepted| accepted.trial_is_unknown)
+        let campaigns = self.campaigns.iter();
+        let shown = campaigns
+            .clone()
+            .filter_map(|campaign| match &campaign.act {
+                CampaignAction::Show(showing) => Some(&showing.variants),
+                CampaignAction::Present(_) | CampaignAction::Send(_) => None,
+            });
+        let sent = self.push.values().map(|sending| &sending.variants);
+        let segments = self.segments.all.iter().map(|segment| &segment.accepted);
+        let mut accepted = campaigns
+            .map(|campaign| &campaign.accepted)
+            .chain(definitions.map(|enforced| &enforced.accepted))
+            .chain(segments)
+            .chain(shown.flat_map(Variants::accepted))
+            .chain(sent.flat_map(Variants::accepted));
+        if self.unasked || accepted.any(|accepted| accepted.ask_again) {
+            return Some(ASK_AGAIN);
+        }
+        (self.deciders.incomplete || !self.unchecked.is_empty()).then_some(TRY_AGAIN)
     }
 
     /// The campaigns that an event of this name concerns, ascending. Costs the same whatever number of
@@ -374,7 +393,7 @@ impl Registry {
                 }
                 let app = Arc::new(app);
                 let newest = apps.entry(id).or_insert_with(|| Arc::clone(&app));
-                let completes = newest.version == app.version && newest.is_incomplete();
+                let completes = newest.version == app.version && newest.try_again().is_some();
                 if newest.version < app.version || completes {
                     *newest = app;
                 }
@@ -446,8 +465,8 @@ impl Registry {
                 self.forget(app_id);
                 continue;
             };
-            let stale =
-                app.version < *version || app.is_incomplete() && app.read_at.elapsed() >= TRY_AGAIN;
+            let is_due = |after| app.read_at.elapsed() >= after;
+            let stale = app.version < *version || app.try_again().is_some_and(is_due);
             let mut catching_up = self.catching_up.lock();
             let extent = if stale && catching_up.insert((app_id, Extent::Whole)) {
                 Extent::Whole

@@ -37,12 +37,13 @@ pub struct Segments {
 
 impl Segments {
     /// Segments with the versions of their audiences. What the plugin said of `before` is not asked again. What it refuses is
-    /// left out: it was accepted when it was saved.
+    /// left out: it was accepted when it was saved. `unasked`: whether one is left out that could not be asked about.
     pub(crate) async fn load(
         plugins: &Plugins,
         deciders: &Deciders,
         segments: Vec<(Uuid, i64, Value)>,
         before: Option<&Self>,
+        unasked: &mut bool,
     ) -> Self {
         let named = segments.iter();
         let audiences = Audiences::new(named.map(|(id, _, audience)| (*id, audience.clone())));
@@ -73,6 +74,7 @@ impl Segments {
                     accepted,
                 })),
                 Err(error) => {
+                    *unasked |= error.is_unknown();
                     tracing::error!(segment.id = %id, %error, "the segment can't be asked about");
                 }
             }

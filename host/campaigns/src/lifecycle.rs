@@ -156,6 +156,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether a plugin could not be asked now: asked again it may accept.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Check(cause) if cause.of_plugin().is_none())
+    }
+
     /// What is wrong, field by field.
     pub fn fields(&self) -> &[FieldError] {
         match self {
@@ -268,6 +273,9 @@ pub(crate) async fn check_terms<C: Content>(
     }
     let configuration = terms.configuration(segments);
     let configuration = configuration.map_err(Refused::Invalid)?;
+    if !is_known {
+        segments::check_size(&configuration.text).map_err(Refused::Invalid)?;
+    }
     configuration.check(plugins, deciders).await
 }
 
@@ -292,6 +300,7 @@ pub(crate) async fn active<C: Content>(
         rules: Arc::new(content.compile().map_err(Error::Invalid)?.rules),
         act,
         watch: content.terms().watch(),
+        by_calendar: content.terms().is_by_calendar(),
     })
 }
 

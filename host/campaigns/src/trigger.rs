@@ -21,6 +21,9 @@ pub static BY_THE_CALENDAR: LazyLock<Value> = LazyLock::new(|| json!({"kind": "s
 const PLUGIN: &str = "plugin";
 /// The kind of a trigger that a segment's changes fire (contract 19).
 const SEGMENT: &str = "segment";
+/// The kinds of triggers that no event fires (contract 8).
+const SCHEDULE: &str = "schedule";
+const MANUAL: &str = "manual";
 /// The kind of a trigger that a changed property fires (contract 8).
 const PROPERTY_CHANGED: &str = "property_changed";
 /// What a merge patch says in place of a null, which would remove the member: with true the other is null.
@@ -74,6 +77,14 @@ impl<'a> Terms<'a> {
             segment_id: Uuid::parse_str(trigger.get("segmentId")?.as_str()?).ok()?,
             on: Change::deserialize(trigger.get("on")?).ok()?,
         })
+    }
+
+    /// Whether no event fires the campaign: its trigger is a schedule, or somebody begins it.
+    pub fn is_by_calendar(&self) -> bool {
+        let kind = self
+            .trigger
+            .and_then(|trigger| trigger.get("kind")?.as_str());
+        matches!(kind, Some(SCHEDULE | MANUAL))
     }
 
     /// The segments that the campaign names.

@@ -311,6 +311,13 @@ impl<F: Send + Sync> Variants<F> {
         self.all.iter().find(|variant| variant.id == id)
     }
 
+    /// What plugins were asked about the variants.
+    pub fn accepted(&self) -> impl Iterator<Item = &Accepted> {
+        self.all
+            .iter()
+            .filter_map(|variant| variant.accepted.as_ref())
+    }
+
     /// The variant that a person gets, always the same one while weights stay: a stable hash of campaign and
     /// person, by weight.
     pub fn of(&self, subject_id: Uuid) -> Option<&Prepared<F>> {

@@ -15,7 +15,8 @@ const FACTS: &str = "SELECT current_setting('server_version_num')::bigint,
     current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint,
     coalesce((SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user), -1)::bigint,
     coalesce((SELECT datconnlimit FROM pg_database WHERE datname = current_database()), -1)::bigint,
-    current_setting('statement_timeout') <> '0'";
+    current_setting('statement_timeout') <> '0',
+    coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)";
 const PROCESS: &str = "SELECT pg_backend_pid()::bigint";
 /// Two connections in turns show whether a pooler changes their processes; the first turns may meet others' traffic.
 const TURNS: usize = 3;
@@ -38,12 +39,14 @@ pub enum Finding {
     ForgetsStatements,
     /// Nothing ends a statement whose client is gone.
     NoStatementTimeout,
+    /// The role may make no tables.
+    MayNotCreate,
 }
 
 impl Finding {
-    /// Whether the server can't work as long as it is so.
+    /// Whether the server can't work as long as it is so, whatever the database has in it.
     pub fn is_fatal(&self) -> bool {
-        !matches!(self, Self::NoStatementTimeout)
+        !matches!(self, Self::NoStatementTimeout | Self::MayNotCreate)
     }
 }
 
@@ -73,6 +76,10 @@ impl fmt::Display for Finding {
                 "statements have no time-out, as a pooler takes no start-up options: `ALTER ROLE … SET \
                  statement_timeout = '13500ms'`",
             ),
+            Self::MayNotCreate => formatter.write_str(
+                "the role of `database.url` may make no tables in the database: make it the owner, `ALTER DATABASE … \
+                 OWNER TO …`",
+            ),
         }
     }
 }
@@ -83,6 +90,7 @@ struct Facts {
     /// Connections for everybody, the role, the database; below zero: any number.
     limits: [i64; 3],
     has_timeout: bool,
+    may_create: bool,
 }
 
 /// Looks for what would keep a server with so many connections from working.
@@ -94,6 +102,7 @@ pub(crate) async fn examine(pool: &Pool, connections: u32) -> Result<Vec<Finding
         version: row.try_get(0)?,
         limits: [limit(1)?, limit(2)?, limit(3)?],
         has_timeout: row.try_get(4)?,
+        may_create: row.try_get(5)?,
     };
     let mut findings = facts.findings(connections);
     findings.extend(pooling(pool, lease).await?);
@@ -113,6 +122,9 @@ impl Facts {
         }
         if !self.has_timeout {
             findings.push(Finding::NoStatementTimeout);
+        }
+        if !self.may_create {
+            findings.push(Finding::MayNotCreate);
         }
         findings
     }
@@ -180,6 +192,7 @@ mod tests {
             version,
             limits,
             has_timeout: true,
+            may_create: true,
         };
         let few = |taken, wanted| vec![Finding::TooFewConnections { taken, wanted }];
         assert_eq!(facts(150_018, [97, -1, -1]).findings(8), []);

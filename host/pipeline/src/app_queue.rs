@@ -8,13 +8,13 @@ use futures_util::FutureExt as _;
 use nudge_platform::traces::{self, KeyValue, NewSpan, Traces};
 use nudge_plugin_runtime::Lost;
 use nudge_records::dead_letters;
-use nudge_records::scheduled_work::DueOccasion;
+use nudge_records::scheduled_work::{DueOccasion, DueTimer};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::waiting::WaitingRequests;
-use super::work::{DueTimer, Fired, Source, Work};
+use super::work::{Fired, Source, Work};
 use super::{Inner, claims};
 use crate::batch::{self, Trouble};
 

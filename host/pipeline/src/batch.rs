@@ -12,6 +12,7 @@ use nudge_plugin_runtime::{Lost, logs};
 use nudge_records::dead_letters;
 use nudge_records::events::store::Stored;
 use nudge_records::instructions::Instruction;
+use nudge_records::scheduled_work::{self, DueTimer};
 use nudge_records::stats;
 use uuid::Uuid;
 
@@ -259,8 +260,13 @@ fn lay_out(
             let (timer, occasion) = match &work.source {
                 Source::Timer(timer) => (Some(timer), None),
                 Source::Occasion(due) => (None, Some(due)),
-                Source::Request(_) | Source::Letter { .. } => (None, None),
+                Source::Request(_) => (None, None),
+                Source::Letter { timer, .. } => (timer.as_ref(), None),
             };
+            let timer = timer.map(|timer| DueTimer {
+                last_seq: timer.last_seq.or(Some(subject.last_seq)),
+                ..timer.clone()
+            });
             let firing_id = occasion.and_then(|due| due.firing_id);
             let fires = matches!(work.source, Source::Letter { fires: true, .. });
             for part in parts(app, &work.source, stored, subject) {
@@ -278,7 +284,7 @@ fn lay_out(
                     subject: index,
                     session: part.session,
                     begins: part.begins,
-                    timer: timer.cloned(),
+                    timer: timer.clone(),
                     alias: work.alias,
                     occasion_id: occasion.map(|due| due.id),
                     firing_id,
@@ -323,12 +329,12 @@ fn parts(app: &App, source: &Source, stored: &Stored, subject: &mut Subject) -> 
             add(session.number, false, concerned(app, name), counts);
         }
         Source::Timer(timer) => {
-            let campaigns = one(timer.campaign_id).filter(|it| waits(app, *it));
+            let campaigns = one(timer.campaign_id).filter(|it| waits(app, *it, stored));
             add(subject.session_number, false, campaigns.collect(), false);
         }
         Source::Occasion(due) => {
             let hears = |campaign: &usize| match due.firing_id {
-                Some(_) => waits(app, *campaign),
+                Some(_) => waits(app, *campaign, stored),
                 None => listens(app, *campaign, stored),
             };
             let campaigns = one(due.campaign_id).filter(hears).collect();
@@ -338,10 +344,13 @@ fn parts(app: &App, source: &Source, stored: &Stored, subject: &mut Subject) -> 
             campaign_id,
             session,
             begins,
+            timer,
             ..
         } => {
             let session = session.unwrap_or(subject.session_number);
+            let still_waits = |it: &usize| timer.is_none() || waits(app, *it, stored);
             let campaign = campaign_id.and_then(|id| app.campaign(id));
+            let campaign = campaign.filter(still_waits);
             if *begins {
                 add(session, true, campaign.into_iter().collect(), false);
             }
@@ -370,11 +379,13 @@ fn listens(app: &App, campaign: usize, stored: &Stored) -> bool {
     })
 }
 
-/// Whether a campaign fires for anybody. A survey that people reach by a link or a button does not, whatever it waited for before
-/// it was changed.
-fn waits(app: &App, campaign: usize) -> bool {
+/// Whether what waited of a campaign, `stored` behind it, still fires. A survey that people reach by a link or a button fires for
+/// nobody, whatever it waited for before it was changed. A campaign that its calendar fires reaches its audience by its runs,
+/// so that no event that it waited for before fires it for somebody once more.
+fn waits(app: &App, campaign: usize, stored: &Stored) -> bool {
+    let is_of_run = scheduled_work::instant_of(stored.seq).is_some();
     let running = app.campaigns.get(campaign);
-    running.is_some_and(|running| running.act.fires())
+    running.is_some_and(|running| running.act.fires() && (is_of_run || !running.by_calendar))
 }
 
 /// A batch that no plugin was asked about.

@@ -360,7 +360,7 @@ impl Effects {
                 failed.reason.to_owned(),
                 Some(plugin.description()),
             );
-            letter = letter.saying(&failed.detail);
+            letter = letter.saying(&failed.detail).of_timer(item.timer.clone());
             letter.session = Some(item.session);
             letter.opens_session = item.begins;
             if matches!(work.source, Source::Letter { .. }) {
@@ -391,7 +391,7 @@ impl Effects {
                 broken.reason.to_owned(),
                 Some(&broken.plugin),
             );
-            let letter = letter.saying(&broken.detail);
+            let letter = letter.saying(&broken.detail).of_timer(item.timer.clone());
             let source = works.get(item.work).map(|work| &work.source);
             if matches!(source, Some(Source::Letter { id, .. }) if *id == letter.id) {
                 self.failed_letters.push(letter);

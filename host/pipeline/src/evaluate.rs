@@ -14,6 +14,7 @@ use nudge_plugin_runtime::{Reading, RolloutPeriod};
 use nudge_records::decisions::Recorded;
 use nudge_records::decisions::transcript::Transcript;
 use nudge_records::events::store::Stored;
+use nudge_records::scheduled_work::DueTimer;
 use nudge_wasm::trigger::{self, TimerChange};
 use nudge_wasm::{Call, PastEvent, Plugin};
 use parking_lot::Mutex;
@@ -22,7 +23,6 @@ use uuid::Uuid;
 use super::calls::Calls;
 use super::facts::{Ledger, View};
 use super::groups::Group;
-use super::work::DueTimer;
 
 /// After so much time in failing calls, what is left of a batch counts as failed too.
 const FAILING_TIME: Duration = Duration::from_secs(2);

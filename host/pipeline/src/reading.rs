@@ -178,16 +178,19 @@ pub(super) async fn ledger(
     Ok(ledger)
 }
 
-/// Subjects as of before the batch. Of one with a dead letter it is before the letter's event: neither that nor what came
-/// after it is its past.
+/// Subjects as of before the batch. Of one with a dead letter it is before the letter's event, or when its timer fell due: neither
+/// that event nor what came after it is its past.
 fn known(before: &Subjects, after: &[Subject], items: &[Item]) -> Vec<Subject> {
     let both = before.all.iter().zip(after);
     let mut subjects: Vec<Subject> = both.map(|(it, after)| it.clone().at(after)).collect();
     for item in items.iter().filter(|item| item.replays) {
-        if let Some(subject) = subjects.get_mut(item.subject)
-            && scheduled_work::instant_of(item.stored.seq).is_none()
-        {
-            subject.last_seq = subject.last_seq.min(item.stored.seq - 1);
+        let last_seq = match &item.timer {
+            Some(timer) => timer.last_seq,
+            None if scheduled_work::instant_of(item.stored.seq).is_some() => None,
+            None => Some(item.stored.seq - 1),
+        };
+        if let (Some(subject), Some(last_seq)) = (subjects.get_mut(item.subject), last_seq) {
+            subject.last_seq = subject.last_seq.min(last_seq);
         }
     }
     subjects

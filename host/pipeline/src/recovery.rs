@@ -11,14 +11,14 @@ use nudge_platform::due::{self, Next, Pacer, Setbacks};
 use nudge_records::events;
 use nudge_records::events::Origin;
 use nudge_records::events::store::{RequestKey, Stored};
-use nudge_records::scheduled_work::{self, ClaimedOccasion};
+use nudge_records::scheduled_work::{self, ClaimedOccasion, DueTimer};
 use nudge_records::subjects;
 use uuid::Uuid;
 
 use super::claims::{self, ClaimedRequest, ClaimedTimer};
 use super::devices::Device;
 use super::signs::Signs;
-use super::work::{Claim, DueTimer, Source, Work};
+use super::work::{Claim, Source, Work};
 use super::{Inner, Pipeline, Size};
 
 /// How often a process says that it lives.
@@ -331,6 +331,7 @@ impl Recovery {
                 key: timer.key,
                 payload: timer.payload,
                 due_at: timer.due_at,
+                last_seq: None,
             };
             let size = Size::of([&*stored.event]);
             let room = self.pipeline.inner().room_for_claimed(size);

@@ -4,12 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use nudge_apps::App;
-use nudge_db::Timestamp;
 use nudge_records::dead_letters::{Letter, Stage};
 use nudge_records::events::Origin;
 use nudge_records::events::store::{RequestKey, Stored};
 use nudge_records::instructions::Instruction;
-use nudge_records::scheduled_work::DueOccasion;
+use nudge_records::scheduled_work::{DueOccasion, DueTimer};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -114,22 +113,9 @@ pub enum Source {
         begins: bool,
         /// Whether the campaign has fired, and only its message is to be made again.
         fires: bool,
+        /// The timer that the plugin failed on, if it is about one.
+        timer: Option<DueTimer>,
     },
-}
-
-/// A timer that is due.
-#[derive(Clone, Debug)]
-pub struct DueTimer {
-    /// Its id.
-    pub id: Uuid,
-    /// The campaign whose plugin set it.
-    pub campaign_id: Uuid,
-    /// The plugin's key for it.
-    pub key: String,
-    /// What the plugin wants back.
-    pub payload: Vec<u8>,
-    /// When it fell due.
-    pub due_at: Timestamp,
 }
 
 /// Some events of one alias that are processed together.
@@ -224,6 +210,7 @@ impl Work {
             session: letter.session,
             begins: letter.opens_session,
             fires: letter.stage == Stage::Personalization,
+            timer: letter.timer.clone(),
         };
         Self {
             done: Some(done),

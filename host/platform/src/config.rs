@@ -346,9 +346,17 @@ fn merge_environment(
     table: &mut Table,
     variables: impl Iterator<Item = (String, String)>,
 ) -> anyhow::Result<()> {
-    for (variable, text) in variables {
+    let variables: Vec<(String, String)> = variables.collect();
+    for (variable, text) in &variables {
         let path = variable.strip_prefix(PREFIX).unwrap_or_default();
         let Some((sections, key)) = path.rsplit_once("__") else {
+            if let Some(meant) = meant(table, path)
+                && !variables.iter().any(|(name, _)| *name == meant)
+            {
+                bail!(
+                    "{variable} is no variable of Nudge: two underscores are between a section and its key, as in {meant}"
+                );
+            }
             continue;
         };
         let key = camel_case(key);
@@ -366,18 +374,39 @@ fn merge_environment(
                 format!("{variable}: unknown configuration key `{sections}.{key}`")
             })?;
         *slot = match slot {
-            Value::String(_) => Value::String(text),
+            Value::String(_) => Value::String(text.clone()),
             // JSON's lists and objects are easier to make in deployments than TOML's.
             _ => format!("value = {text}")
                 .parse::<Table>()
                 .ok()
                 .and_then(|mut parsed| parsed.remove("value"))
-                .or_else(|| serde_json::from_str(&text).ok())
+                .or_else(|| serde_json::from_str(text).ok())
                 // The text may be a secret.
                 .with_context(|| format!("{variable}: {} is expected", kind(slot)))?,
         };
     }
     Ok(())
+}
+
+/// The variable that somebody may have meant who wrote one underscore between a section and its key: a server that took no notice
+/// would start with another database.
+fn meant(table: &Table, path: &str) -> Option<String> {
+    let words: Vec<&str> = path.split('_').collect();
+    Some(format!("{PREFIX}{}", in_sections(table, &words)?))
+}
+
+/// The words of a variable with two underscores between each section and what is in it, if they lead to a key.
+fn in_sections(table: &Table, words: &[&str]) -> Option<String> {
+    (1..words.len()).find_map(|at| {
+        let (section, rest) = words.split_at(at);
+        let (section, key) = (section.join("_"), rest.join("_"));
+        let within = table.get(&camel_case(&section))?.as_table()?;
+        let key = match within.get(&camel_case(&key)) {
+            Some(_) => key,
+            None => in_sections(within, rest)?,
+        };
+        Some(format!("{section}__{key}"))
+    })
 }
 
 /// The kind of a value, as people call it.
@@ -465,6 +494,23 @@ mod tests {
             assert!(merge_environment(&mut table, set(unknown, url)).is_err());
         }
         assert!(merge_environment(&mut table, set("NUDGE_INGEST__QUEUE", "7")).is_err());
+        for (variable, meant) in [
+            ("NUDGE_DATABASE_URL", "NUDGE_DATABASE__URL"),
+            ("NUDGE_RATE_LIMITS_ENABLED", "NUDGE_RATE_LIMITS__ENABLED"),
+            ("NUDGE_PUSH_FCM_URL", "NUDGE_PUSH__FCM__URL"),
+        ] {
+            let refused = merge_environment(&mut table, set(variable, url)).unwrap_err();
+            assert!(refused.to_string().ends_with(meant), "{refused}");
+        }
+        // One that others use beside the right one, and what a cluster tells of a service of this name.
+        for (variable, text) in [
+            ("NUDGE_DATABASE_URL", "NUDGE_DATABASE__URL"),
+            ("NUDGE_SERVER_SERVICE_HOST", "NUDGE_DATABASE__URL"),
+            ("NUDGE_PORT", "NUDGE_TEST_LOG"),
+        ] {
+            let both = set(variable, url).chain(set(text, url));
+            merge_environment(&mut table, both).unwrap();
+        }
         assert!(merge_environment(&mut table, set("NUDGE_INGEST__QUEUE_SIZE", "many")).is_err());
         assert!(merge(&mut table, "[ingest]\nqueue = 1".parse().unwrap(), "").is_err());
     }

@@ -3,7 +3,9 @@
 //! Each text is a set for `IN` and `NOT IN`, in a statement whose `$1` is the app. There are few such people and an index
 //! of them, so that the set costs next to nothing, whatever the statement reads.
 
-use nudge_db::{Result, Tx};
+use std::collections::{BTreeSet, HashSet};
+
+use nudge_db::{Result, Rows, Tx};
 use uuid::Uuid;
 
 /// Their subjects.
@@ -53,4 +55,30 @@ pub async fn is_hidden(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<bo
         .fetch_value()
         .await?;
     Ok(row.is_some_and(|row| row == subject_id))
+}
+
+/// Those of some people, each with the app, who are there and are not among them, also under subjects that they had before.
+pub async fn present(
+    tx: &mut Tx,
+    people: &BTreeSet<(Uuid, Uuid)>,
+) -> Result<HashSet<(Uuid, Uuid)>> {
+    let people: Vec<(Uuid, Uuid)> = people.iter().copied().collect();
+    let mut present = HashSet::with_capacity(people.len());
+    for chunk in people.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|(app_id, _)| *app_id))
+            .uuids(chunk.iter().map(|(_, id)| *id));
+        let found: Vec<(Uuid, Uuid)> = tx
+            .with_rows("v(app_id, id)", rows)
+            .push(
+                " SELECT v.app_id, v.id FROM v WHERE
+                    (SELECT s.id FROM subjects s WHERE s.app_id = v.app_id AND s.id = v.id AND NOT s.suppressed) IS NOT NULL OR
+                    (SELECT s.id FROM merged_subjects m JOIN subjects s ON s.app_id = m.app_id AND s.id = m.subject_id
+                     WHERE m.app_id = v.app_id AND m.id = v.id AND NOT s.suppressed) IS NOT NULL",
+            )
+            .fetch_all()
+            .await?;
+        present.extend(found);
+    }
+    Ok(present)
 }

@@ -61,8 +61,8 @@ pub struct Accepted {
     pub reading: Arc<Reading>,
     /// What the candidate reads under it; none: there is no candidate, or it does not accept it.
     pub trial: Option<Arc<Reading>>,
-    /// Whether the candidate could not be asked, so that it is to be asked again.
-    pub trial_is_unknown: bool,
+    /// Whether the active version or the candidate could not be asked, so that it is to be asked again.
+    pub ask_again: bool,
 }
 
 /// Why a configuration is not accepted.
@@ -90,6 +90,11 @@ impl Refused {
             },
             Self::Invalid(_) => self,
         }
+    }
+
+    /// Whether the plugin could not be asked now: asked again it may accept the configuration.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Check(cause) if cause.of_plugin().is_none())
     }
 
     /// What is wrong, in a sentence; none: that is not known now, or nothing that the plugin says.
@@ -136,7 +141,8 @@ impl Reading {
 }
 
 impl Configuration<'_> {
-    /// Asks the plugin. What `before` says is not asked again: the same bytes give the same answer.
+    /// Asks the plugin. What `before` says is not asked again: the same bytes give the same answer. Where the plugin can't be asked
+    /// now, what decided before goes on, and is to be asked about again.
     ///
     /// A configuration of something that decides about people, which the version that a roll-back brought refuses, is kept
     /// without anything that decides under it: each event of it fails, and can be replayed.
@@ -148,12 +154,25 @@ impl Configuration<'_> {
     ) -> Result<Accepted, Refused> {
         let decider = self.decider(deciders)?;
         match self.accept_by(plugins, decider, before).await {
+            Err(refused) if refused.is_unknown() => self.leave(decider, before).ok_or(refused),
             Err(refused) if self.kind != Kind::Validation => {
                 let kept = self.keep(plugins, decider, before, &refused).await;
                 kept.ok_or(refused)
             }
             answer => answer,
         }
+    }
+
+    /// Leaves a configuration to the version of the same plugin that decided under it before.
+    fn leave(&self, decider: &Active, before: Option<&Accepted>) -> Option<Accepted> {
+        let name = |active: &Active| active.plugin.description().name.clone();
+        let before = before.filter(|before| *before.config == *self.text)?;
+        let is_same = name(&before.decider) == name(decider)
+            && before.decider.plugin.kind() == decider.plugin.kind();
+        is_same.then(|| Accepted {
+            ask_again: true,
+            ..before.clone()
+        })
     }
 
     /// Keeps a configuration that is refused, if it was accepted before or the version that was rolled back accepts it.
@@ -184,7 +203,7 @@ impl Configuration<'_> {
         }
         let trial = self.trial(plugins, decider).await;
         Some(Accepted {
-            trial_is_unknown: trial.is_err(),
+            ask_again: trial.is_err(),
             trial: trial.ok().flatten(),
             decider: Arc::new(decider.refusing(&what)),
             config: self.text.as_str().into(),
@@ -215,7 +234,7 @@ impl Configuration<'_> {
         if let Some(before) = before
             && *before.config == *self.text
             && before.decider.decides_like(decider)
-            && !before.trial_is_unknown
+            && !before.ask_again
         {
             return Ok(Accepted {
                 decider: Arc::clone(decider),
@@ -232,7 +251,7 @@ impl Configuration<'_> {
             decider: Arc::clone(decider),
             config: self.text.as_str().into(),
             reading,
-            trial_is_unknown: trial.is_err(),
+            ask_again: trial.is_err(),
             trial: trial.ok().flatten(),
         })
     }
@@ -386,7 +405,64 @@ pub fn check_failed(failed: &Failed) -> String {
 
 #[cfg(test)]
 mod tests {
+    use nudge_db::Timestamp;
+    use nudge_wasm::{Compiler, Engine, EngineConfig, Limits};
+
     use super::*;
+    use crate::RolloutPeriod;
+    use crate::active::Origin;
+
+    fn active(component: &[u8]) -> Active {
+        let folder = tempfile::tempdir().unwrap();
+        let config = EngineConfig {
+            cache_dir: folder.path().to_owned(),
+            cache_key: [0; 32],
+            compiler: Compiler::InProcess,
+            limits: Limits::default(),
+            pool_slots: 1,
+            made_ahead: 0,
+        };
+        let plugin = Engine::new(config).unwrap().load(component).unwrap();
+        Active {
+            origin: Origin::BuiltIn,
+            term: Arc::new(RolloutPeriod {
+                owner: Uuid::nil(),
+                name: plugin.description().name.clone(),
+                version: plugin.description().version.clone(),
+                since: Timestamp(0),
+            }),
+            plugin: Arc::new(plugin),
+            candidate: None,
+            rolled_back: None,
+        }
+    }
+
+    #[test]
+    fn what_cant_be_asked_is_left_to_the_version_before_and_asked_again() {
+        let configuration = |text: &str| Configuration {
+            kind: Kind::Trigger,
+            asked: PluginRef::Slot,
+            text: text.to_owned(),
+            place: "",
+            name_place: "",
+        };
+        let decider = Arc::new(active(nudge_plugins::DEFAULT_TRIGGER));
+        let before = Accepted {
+            decider: Arc::clone(&decider),
+            config: "{}".into(),
+            reading: Arc::new(Reads::default().into()),
+            trial: None,
+            ask_again: false,
+        };
+        let left = configuration("{}").leave(&decider, Some(&before));
+        assert!(left.unwrap().ask_again);
+        let nothing_said_before = [
+            configuration("[]").leave(&decider, Some(&before)),
+            configuration("{}").leave(&decider, None),
+            configuration("{}").leave(&active(nudge_plugins::DEFAULT_VALIDATION), Some(&before)),
+        ];
+        assert!(nothing_said_before.iter().all(Option::is_none));
+    }
 
     #[test]
     fn what_a_plugin_refuses_has_a_place_and_a_reason() {

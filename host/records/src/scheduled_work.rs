@@ -60,6 +60,23 @@ pub struct DueOccasion {
     pub firing_id: Option<Uuid>,
 }
 
+/// A timer that is due.
+#[derive(Clone, Debug)]
+pub struct DueTimer {
+    /// Its id.
+    pub id: Uuid,
+    /// The campaign whose plugin set it.
+    pub campaign_id: Uuid,
+    /// The plugin's key for it.
+    pub key: String,
+    /// What the plugin wants back.
+    pub payload: Vec<u8>,
+    /// When it fell due.
+    pub due_at: Timestamp,
+    /// The number of the person's last event before it is decided about; none: it was not yet.
+    pub last_seq: Option<i64>,
+}
+
 impl NewOccasion {
     /// A firing that takes effect no sooner than an instant. `behind` are alias and number of the event that it is
     /// of. That of the same firing is the same occasion.

@@ -55,7 +55,10 @@ pub async fn write(
     let database_url = config.database_url();
     let database = embedded(&database_url)?;
     if !is_there(database)? {
-        bail!("there is no database at {}", database.display());
+        bail!(
+            "there is no database at {}: name its server's folder with --data-dir",
+            database.display()
+        );
     }
     if file.exists() {
         bail!("{} is there: a backup replaces no file", file.display());

@@ -63,7 +63,7 @@ pub(super) async fn run(config: Config, arguments: Arguments) -> anyhow::Result<
         played = Box::pin(play(&server, started)) => played,
         asked = super::asked_to_stop() => asked.and_then(|()| bail!("stopped before the end")),
     };
-    server.stop().await?;
+    server.stop().await;
     let mut report = played?;
     if arguments.keep {
         report.kept = Some(directory.path().to_path_buf());

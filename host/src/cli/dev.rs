@@ -122,7 +122,8 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
         introduction::open(&access.console_url);
     }
     stop.await;
-    server.stop().await
+    server.stop().await;
+    Ok(())
 }
 
 /// Whether another program listens on an address.

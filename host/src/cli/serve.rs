@@ -37,7 +37,7 @@ pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyho
     );
     stop.await;
     tracing::info!(%node, "asked to stop: requests in hand are finished");
-    server.stop().await?;
+    server.stop().await;
     tracing::info!(%node, "the server has stopped");
     Ok(())
 }
@@ -162,7 +162,10 @@ async fn examine(config: &Config, db: &Db, keys: &Path) -> anyhow::Result<Secret
         .examine(config.database.connections)
         .await
         .context("can't examine the database")?;
-    let (fatal, notes): (Vec<_>, Vec<_>) = findings.into_iter().partition(Finding::is_fatal);
+    let (fatal, mut notes): (Vec<_>, Vec<_>) = findings.into_iter().partition(Finding::is_fatal);
+    // Of matter only where the schema is still to be made.
+    let may_create = !notes.contains(&Finding::MayNotCreate);
+    notes.retain(|note| *note != Finding::MayNotCreate);
     for note in notes {
         super::say(format_args!("note: {note}"));
     }
@@ -179,6 +182,7 @@ async fn examine(config: &Config, db: &Db, keys: &Path) -> anyhow::Result<Secret
                 super::say(format_args!("note: {note}"));
             }
         }
+        Schema::Empty | Schema::Older if !may_create => bail!(Finding::MayNotCreate),
         Schema::Older => super::say(
             "note: the server brings the schema up to date when it starts, as `nudge migrate` does",
         ),

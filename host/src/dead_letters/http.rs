@@ -65,10 +65,23 @@ pub struct LetterView {
     plugin: Option<PluginVersion>,
     #[serde(skip_serializing_if = "Option::is_none")]
     campaign_id: Option<Uuid>,
+    /// The timer that the plugin failed on, where it was not the event itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timer: Option<LetterTimerView>,
     #[schema(value_type = Value)]
     event: Box<RawValue>,
     attempts: i64,
     state: &'static str,
+}
+
+/// A timer that the event has set.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LetterTimerView {
+    /// The plugin's key for it.
+    key: String,
+    /// When it fell due.
+    due_at: String,
 }
 
 /// Which letters to list.
@@ -208,6 +221,10 @@ impl From<FoundLetter> for LetterView {
             violations: letter.violations,
             plugin: letter.plugin,
             campaign_id: letter.campaign_id,
+            timer: letter.timer.map(|timer| LetterTimerView {
+                key: timer.key,
+                due_at: clock::to_text(timer.due_at),
+            }),
             event: RawValue::from_string(letter.event).unwrap_or_default(),
             attempts: letter.attempts,
             state: "open",

@@ -30,6 +30,9 @@ const COLUMNS: &[&str] = &[
     "event",
     "attempts",
     "state",
+    "detail",
+    "clientTimestamp",
+    "timer",
 ];
 
 /// All letters of a filter.

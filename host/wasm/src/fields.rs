@@ -77,15 +77,39 @@ fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
     let mut escaped = false;
     let mut at = start + 1;
     loop {
-        match bytes.get(at)? {
-            b'"' => return Some((at + 1, escaped)),
-            b'\\' => {
-                escaped = true;
-                at += 2;
-            }
-            _ => at += 1,
+        at = quote_or_backslash(bytes, at)?;
+        if bytes.get(at) == Some(&b'"') {
+            return Some((at + 1, escaped));
         }
+        escaped = true;
+        at += 2;
     }
+}
+
+/// The first quote or backslash at or after a place. Strings are most of a text: eight bytes are looked at together.
+fn quote_or_backslash(bytes: &[u8], mut at: usize) -> Option<usize> {
+    while let Some(eight) = bytes.get(at..)?.first_chunk::<8>() {
+        let word = u64::from_le_bytes(*eight);
+        let found = zero_bytes(word ^ repeated(b'"')) | zero_bytes(word ^ repeated(b'\\'));
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..)?;
+    let is_either = |byte: &u8| matches!(byte, b'"' | b'\\');
+    rest.iter().position(is_either).map(|found| at + found)
+}
+
+/// Eight times the same byte.
+const fn repeated(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// Marks the lowest byte that is zero, by its highest bit. Bytes above it may be marked too; a word without such a byte is marked
+/// nowhere.
+fn zero_bytes(word: u64) -> u64 {
+    word.wrapping_sub(repeated(1)) & !word & repeated(0x80)
 }
 
 /// Where a value that begins at a place is over.
@@ -161,6 +185,24 @@ mod tests {
             let mut found = fields(json);
             found.sort();
             assert_eq!(found, parsed(json), "{json}");
+        }
+    }
+
+    #[test]
+    fn strings_of_any_length_end_where_they_do() {
+        for length in 0..40 {
+            let plain = "é".repeat(length) + &"x".repeat(length % 5);
+            for text in [
+                plain.clone(),
+                format!("{plain}\\\\"),
+                format!("\\\"{plain}"),
+                format!("{plain}\\\"{plain}"),
+            ] {
+                let json = format!("{{\"a\":\"{text}\",\"b\":1}}");
+                let expected = [("a", format!("\"{text}\"")), ("b", "1".to_owned())];
+                let expected = expected.map(|(key, value)| (key.to_owned(), value));
+                assert_eq!(fields(&json), expected, "{json}");
+            }
         }
     }
 

@@ -17,6 +17,7 @@ on_both_backends!(
     a_copy_has_what_was_shown_and_pressed,
     a_deletion_removes_what_was_shown_and_pressed,
     a_merge_unites_messages_and_memberships,
+    what_somebody_was_shown_or_not_is_listed_whole_and_newest_first,
 );
 
 async fn consents(app: &TestApp, session: &Session, messaging: bool) {
@@ -153,4 +154,54 @@ async fn a_merge_unites_messages_and_memberships(app: &mut TestApp) {
         app.get(&path, &app.viewer()).await.ok()["size"] == 1
     })
     .await;
+}
+
+/// The pages of what a person was shown or was to be shown: campaigns with how far each came.
+async fn shown(app: &TestApp, subject_id: &str) -> Vec<(String, String)> {
+    let path = app.path("/instructions");
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let path = format!("{path}?subjectId={subject_id}&limit=2{cursor}");
+        let page = app.get(&path, &app.viewer()).await.ok();
+        let items = page["items"].as_array().unwrap();
+        found.extend(
+            items
+                .iter()
+                .map(|item| (text(item, "campaignId"), text(item, "status"))),
+        );
+        match page["nextCursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return found,
+        }
+    }
+}
+
+async fn what_somebody_was_shown_or_not_is_listed_whole_and_newest_first(app: &mut TestApp) {
+    let mut expected = Vec::new();
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    // What is held back has no place of its own among what is issued.
+    consents(app, &phone, false).await;
+    for (who, status) in [
+        (&phone, "suppressed"),
+        (&phone, "suppressed"),
+        (&phone, "suppressed"),
+        (&web, "issued"),
+        (&phone, "suppressed"),
+        (&phone, "suppressed"),
+    ] {
+        let campaign = message(app, json!({})).await;
+        buys(app, who, json!({})).await;
+        app.settle().await;
+        let away = json!({"status": "archived"});
+        let path = app.path(&format!("/campaigns/{campaign}"));
+        app.patch(&path, &app.editor(), &away).await.ok();
+        expected.insert(0, (campaign, status.to_owned()));
+        app.advance(1);
+    }
+    // What the other was shown comes where it was shown.
+    let both = backend.identify(app, "web", "e-1").await;
+    app.settle().await;
+    assert_eq!(shown(app, &both.subject_id).await, expected);
 }

@@ -78,7 +78,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 
     let closed = tokio::task::spawn_blocking(|| std::io::stdin().read(&mut [0]));
     closed.await??;
-    server.stop().await
+    server.stop().await;
+    Ok(())
 }
 
 /// Variables of an environment as [`Process::start`] takes them.

@@ -12,7 +12,7 @@ use strum::IntoStaticStr;
 
 use nudge_db::{Timestamp, to_its_end};
 use nudge_platform::audit::{self, Entry};
-use nudge_platform::due;
+use nudge_platform::due::{self, Trouble};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -147,12 +147,13 @@ impl Uses {
 
 /// Writes notes until the server stops, and once more then.
 pub async fn run(services: Shared, halt: CancellationToken) {
+    let mut trouble = Trouble::new("writing down how keys are used");
     loop {
         let stopping = tokio::select! {
             () = tokio::time::sleep(PAUSE) => false,
             () = halt.cancelled() => true,
         };
-        write_waiting(&services).await;
+        trouble.note(write_waiting(&services).await);
         if stopping {
             return;
         }
@@ -163,14 +164,11 @@ pub async fn run(services: Shared, halt: CancellationToken) {
 /// that goes away takes no notes along.
 pub(crate) async fn flush(services: &Shared) -> nudge_db::Result<()> {
     let there = Arc::clone(services);
-    to_its_end(async move {
-        write_waiting(&there).await;
-        Ok(())
-    })
-    .await
+    to_its_end(async move { write_waiting(&there).await }).await
 }
 
-async fn write_waiting(services: &Shared) {
+/// Writes the notes that wait. What can't be written is noted still.
+async fn write_waiting(services: &Shared) -> nudge_db::Result<()> {
     let kept = &services.key_uses;
     let _writing = kept.writing.lock().await;
     let (used, refused) = {
@@ -181,10 +179,10 @@ async fn write_waiting(services: &Shared) {
         )
     };
     if used.is_empty() && refused.is_empty() {
-        return;
+        return Ok(());
     }
-    if let Err(error) = write(services, &used, &refused).await {
-        tracing::warn!(error = ?error, "uses of keys could not be written yet");
+    let written = write(services, &used, &refused).await;
+    if written.is_err() {
         let mut notes = kept.notes.lock();
         if notes.used.len() + used.len() <= MOST_WAITING {
             notes.used.extend(used);
@@ -193,6 +191,7 @@ async fn write_waiting(services: &Shared) {
             notes.refused.extend(refused);
         }
     }
+    written
 }
 
 async fn write(

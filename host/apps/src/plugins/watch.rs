@@ -40,6 +40,7 @@ pub async fn run(services: Shared, halt: CancellationToken) {
     let mut waited = 0;
     let mut told = Told::new();
     let mut trouble = Trouble::new("writing down how plugins fare");
+    let mut pruning = Trouble::new("removing old statistics of plugins");
     loop {
         tokio::select! {
             () = tokio::time::sleep(TURN) => {}
@@ -52,13 +53,8 @@ pub async fn run(services: Shared, halt: CancellationToken) {
         waited = 0;
         trouble.note(turn(&services, &mut told).await);
         let now = services.clock.now();
-        if due::is_over(PRUNE, pruned, now) {
-            match prune(&services, now).await {
-                Ok(()) => pruned = now,
-                Err(error) => {
-                    tracing::warn!(error = ?error, "old statistics can't be removed, which is tried again");
-                }
-            }
+        if due::is_over(PRUNE, pruned, now) && pruning.note(prune(&services, now).await).is_some() {
+            pruned = now;
         }
     }
 }

@@ -101,19 +101,25 @@ impl Loaded {
             plugins::active::resolve(plugins, db, (self.id, &self.catalogue), known, &lowered)
                 .await?;
         let known = before.map(|before| &before.segments);
-        let mut segments = Segments::load(plugins, &deciders, self.segments, known).await;
-        let (definitions, unchecked) = enforce(plugins, &deciders, self.definitions, before).await;
+        let mut unasked = false;
+        let segments = Segments::load(plugins, &deciders, self.segments, known, &mut unasked);
+        let mut segments = segments.await;
+        let enforced = enforce(plugins, &deciders, self.definitions, before, &mut unasked);
+        let (definitions, unchecked) = enforced.await;
         let running: HashMap<Uuid, &ActiveCampaign> = before
             .iter()
             .flat_map(|before| &before.campaigns)
             .map(|campaign| (campaign.id, campaign))
             .collect();
         let decided = (&deciders, &segments.audiences);
-        let surveys = run_presented::<surveys::Content>(plugins, decided, self.surveys, &running);
+        let known = (&running, &mut unasked);
+        let surveys = run_presented::<surveys::Content>(plugins, decided, self.surveys, known);
         let mut campaigns = surveys.await?;
-        let messages = run_presented::<in_app::Content>(plugins, decided, self.in_app, &running);
+        let known = (&running, &mut unasked);
+        let messages = run_presented::<in_app::Content>(plugins, decided, self.in_app, known);
         campaigns.extend(messages.await?);
-        let pushed = run_push(plugins, decided, self.push_campaigns, before, &running);
+        let known = (&running, &mut unasked);
+        let pushed = run_push(plugins, decided, self.push_campaigns, before, known);
         let (push, running) = pushed.await?;
         campaigns.extend(running);
         let (routes, everywhere) = routes(&campaigns);
@@ -127,6 +133,7 @@ impl Loaded {
             read_at: Instant::now(),
             definitions,
             unchecked,
+            unasked,
             history: history(&campaigns),
             feedback: feedback(&campaigns),
             campaigns,
@@ -145,6 +152,7 @@ async fn enforce(
     deciders: &Deciders,
     definitions: Vec<definitions::Definition>,
     before: Option<&App>,
+    unasked: &mut bool,
 ) -> (HashMap<String, Arc<Enforced>>, HashSet<String>) {
     let (mut all, mut unchecked) = (HashMap::new(), HashSet::new());
     for definition in definitions {
@@ -155,6 +163,7 @@ async fn enforce(
                 all.insert(definition.name.clone(), Arc::new(enforced));
             }
             Err(error) => {
+                *unasked |= error.is_unknown();
                 tracing::error!(definition.id = %definition.id, error = %error, "events of a definition can't be checked");
                 if definition.content.enforcement == Enforcement::Enforce {
                     unchecked.insert(definition.name);
@@ -165,12 +174,13 @@ async fn enforce(
     (all, unchecked)
 }
 
-/// Campaigns of a kind that SDKs present, in the form in which they run.
+/// Campaigns of a kind that SDKs present, in the form in which they run. `unasked`: whether one does not whose plugin could not be
+/// asked.
 async fn run_presented<C: Presented>(
     plugins: &Plugins,
     (deciders, segments): (&Deciders, &Audiences),
     campaigns: Vec<Stored>,
-    running: &HashMap<Uuid, &ActiveCampaign>,
+    (running, unasked): (&HashMap<Uuid, &ActiveCampaign>, &mut bool),
 ) -> nudge_db::Result<Vec<ActiveCampaign>> {
     let mut all = Vec::new();
     for campaign in campaigns {
@@ -179,6 +189,7 @@ async fn run_presented<C: Presented>(
         match C::run(plugins, deciders, segments, &campaign, before).await {
             Ok(running) => all.push(running),
             Err(error) => {
+                *unasked |= error.is_unknown();
                 let kind = C::KIND.name();
                 tracing::error!(campaign.id = %campaign.id, campaign.kind = kind, error = %error, problems = ?error.fields(), "campaign does not run");
             }
@@ -208,7 +219,7 @@ async fn run_push(
     (deciders, segments): (&Deciders, &Audiences),
     campaigns: Vec<Stored>,
     before: Option<&App>,
-    running: &HashMap<Uuid, &ActiveCampaign>,
+    (running, unasked): (&HashMap<Uuid, &ActiveCampaign>, &mut bool),
 ) -> nudge_db::Result<(HashMap<Uuid, Arc<Sending>>, Vec<ActiveCampaign>)> {
     let (mut sendings, mut all) = (HashMap::new(), Vec::new());
     for campaign in campaigns {
@@ -222,6 +233,7 @@ async fn run_push(
                 all.extend(running);
             }
             Err(error) => {
+                *unasked |= error.is_unknown();
                 tracing::error!(campaign.id = %id, error = %error, problems = ?error.fields(), "campaign does not run");
             }
         }

@@ -77,6 +77,8 @@ pub struct ActiveCampaign {
     pub act: CampaignAction,
     /// The segment whose changes fire it, if that is what it waits for.
     pub watch: Option<Watch>,
+    /// Whether its calendar alone fires it: no event does.
+    pub by_calendar: bool,
 }
 
 /// What a firing brings about.

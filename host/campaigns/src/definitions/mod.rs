@@ -183,6 +183,13 @@ impl Content {
     }
 }
 
+impl Error {
+    /// Whether a plugin could not be asked now: asked again it may accept.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Check(cause) if cause.of_plugin().is_none())
+    }
+}
+
 impl From<plugins::Refused> for Error {
     fn from(refused: plugins::Refused) -> Self {
         match refused {

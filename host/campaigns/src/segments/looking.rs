@@ -18,7 +18,11 @@ pub type Asked = (Uuid, i64);
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
-    /// The segment and the version of its conditions; none: all segments.
+    /// The segments and the versions of their conditions; none: all segments. An older server looks for all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments: Option<Vec<Asked>>,
+    /// The one that an older server has asked for.
+    #[serde(default, skip_serializing)]
     pub segment: Option<Asked>,
     /// When it was asked for.
     pub at: Timestamp,
@@ -28,10 +32,15 @@ pub struct Input {
 pub async fn queue(
     tx: &mut Tx,
     app_id: Uuid,
-    segment: Option<Asked>,
+    segments: Option<Vec<Asked>>,
     now: Timestamp,
 ) -> Result<Uuid> {
-    let input = serde_json::to_value(Input { segment, at: now })
+    let input = Input {
+        segments,
+        segment: None,
+        at: now,
+    };
+    let input = serde_json::to_value(input)
         .map_err(|cause| nudge_db::Error::corrupt("jobs", "input", cause))?;
     let job = NewJob {
         app_id,
@@ -44,7 +53,9 @@ pub async fn queue(
 
 /// Who is in segments is not known any longer: everybody is looked at anew, and nobody is told.
 pub async fn anew(tx: &mut Tx, app_id: Uuid, ids: &[Uuid], now: Timestamp) -> Result<()> {
-    for asked in store::renew(tx, app_id, ids).await? {
+    let asked = store::renew(tx, app_id, ids).await?;
+    if !asked.is_empty() {
+        // One job: everybody is looked at once, however many segments stand on one that was changed.
         queue(tx, app_id, Some(asked), now).await?;
     }
     Ok(())

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::campaign::size;
 use crate::event_names;
 
 pub use expand::{Audiences, CYCLE, Touch, named};
@@ -204,16 +205,15 @@ fn no_audience() -> FieldError {
     FieldError::new("/audience", "required", "who is meant; `{}` is everybody")
 }
 
-/// Checks what a segment says, and what that makes of those who use it; answers the other segments that stand on it. `id` is its
-/// own. Only the conditions are asked of the
-/// trigger plugin that is a part of the server: they are the contract's, whatever plugin an app has.
+/// Checks what a segment says, and what that makes of the segments that stand on it. `id` is its own. Only the conditions are
+/// asked of the trigger plugin that is a part of the server: they are the contract's, whatever plugin an app has.
 pub async fn check(
     plugins: &Plugins,
     deciders: &Deciders,
     audiences: &Audiences,
     id: Uuid,
     content: &Content,
-) -> Result<Vec<Uuid>, Error> {
+) -> Result<(), Error> {
     let errors = check_texts(content);
     if !errors.is_empty() {
         return Err(Error::Invalid(errors));
@@ -224,7 +224,7 @@ pub async fn check(
         .accept_built_in(plugins, deciders, None)
         .await
         .map_err(told)?;
-    users(&with_it, id)
+    users(&with_it, id, false).map(drop)
 }
 
 /// The conditions behind an audience of its own, as previews ask for.
@@ -248,6 +248,7 @@ pub async fn conditions(
         return Err(Error::Invalid(errors));
     }
     let conditions = expanded(audiences, None, audience)?;
+    check_size(&conditions.to_string()).map_err(Error::Invalid)?;
     Ok(configuration(&conditions)
         .accept_built_in(plugins, deciders, None)
         .await
@@ -280,6 +281,19 @@ pub fn configuration(conditions: &Value) -> Configuration<'static> {
     }
 }
 
+/// Refuses the configuration of an audience that is too large with the conditions of the segments that it names: it is kept in
+/// memory, and plugins read all of it with each call.
+pub(crate) fn check_size(text: &str) -> Result<(), Vec<FieldError>> {
+    if text.len() <= size::MOST_BYTES {
+        return Ok(());
+    }
+    let detail = format!(
+        "at most {} bytes as JSON, with the conditions of the segments that it names",
+        size::MOST_BYTES
+    );
+    Err(vec![FieldError::new("/audience", "too_large", detail)])
+}
+
 /// Adds a segment.
 pub async fn create(tx: &mut Tx, segment: &Segment) -> Result<(), Error> {
     // Before the count, so that two at once can't both find room.
@@ -292,44 +306,67 @@ pub async fn create(tx: &mut Tx, segment: &Segment) -> Result<(), Error> {
     }
     store::insert(tx, segment).await?;
     note_uses(tx, segment).await?;
-    hold_together(tx, segment).await
+    hold_together(tx, segment, None).await.map(drop)
 }
 
-/// Replaces a segment if nobody else did since it was read.
-pub async fn update(tx: &mut Tx, segment: &Segment) -> Result<(), Error> {
+/// Replaces a segment if nobody else did since it was read; answers the segments that stand on it.
+pub async fn update(tx: &mut Tx, segment: &Segment) -> Result<Vec<Uuid>, Error> {
     crate::apps::bump_version(tx, segment.app_id, segment.updated_at).await?;
     if store::is_taken(tx, segment.app_id, &segment.content.name, segment.id).await? {
         return Err(Error::NameTaken);
     }
+    let before = store::find(tx, segment.app_id, segment.id).await?;
     if !store::update(tx, segment).await? {
         return Err(Error::VersionMismatch);
     }
     note_uses(tx, segment).await?;
-    hold_together(tx, segment).await
+    hold_together(tx, segment, before.map(|before| before.content.audience)).await
 }
 
-/// Refuses a segment that can't be put together, or with which a segment, survey or campaign that names it could not. It is
-/// asked in the transaction of the change, which has the app's version: two changes at once may each pass by themselves.
-async fn hold_together(tx: &mut Tx, segment: &Segment) -> Result<(), Error> {
+/// Refuses a segment that can't be put together, or with which a segment, survey or campaign that names it could not; answers
+/// the segments that stand on it. It is asked in the transaction of the change, which has the app's version: two changes at
+/// once may each pass by themselves. What was too large `before` there was a limit can be changed as long as it does not grow.
+async fn hold_together(
+    tx: &mut Tx,
+    segment: &Segment,
+    before: Option<Value>,
+) -> Result<Vec<Uuid>, Error> {
     let audiences = Audiences::read(tx, segment.app_id).await?;
-    expanded(&audiences, Some(segment.id), &segment.content.audience)?;
-    let users = users(&audiences, segment.id)?;
-    let concerned = users.into_iter().chain([segment.id]).collect();
+    let text = |audiences: &Audiences, audience: &Value| {
+        let conditions = expanded(audiences, Some(segment.id), audience)?;
+        Ok::<_, Error>(conditions.to_string())
+    };
+    let conditions = text(&audiences, &segment.content.audience)?;
+    let was = before.and_then(|before| text(&audiences.with(segment.id, &before), &before).ok());
+    let grows = was.is_none_or(|was| conditions.len() > was.len());
+    let fits = |text: &str| if grows { check_size(text) } else { Ok(()) };
+    fits(&conditions).map_err(Error::Invalid)?;
+    let users = users(&audiences, segment.id, grows)?;
+    let concerned = users.iter().copied().chain([segment.id]).collect();
     for row in naming::all(tx, segment.app_id, &concerned).await? {
         row.look(|user| {
             let configuration = user.terms.configuration(&audiences);
             let broken = |errors: Vec<FieldError>| breaks(&format!("\"{}\"", user.name), &errors);
-            configuration.map(drop).map_err(broken)
+            let configuration = configuration.and_then(|asked| fits(&asked.text));
+            configuration.map_err(broken)
         })??;
     }
-    Ok(())
+    Ok(users)
 }
 
-/// The segments that stand on a segment.
-fn users(audiences: &Audiences, id: Uuid) -> Result<Vec<Uuid>, Error> {
+/// The segments that stand on a segment. `grows`: it may become too large for them.
+fn users(audiences: &Audiences, id: Uuid, grows: bool) -> Result<Vec<Uuid>, Error> {
     let users = audiences.users_of(id);
     for (other, audience) in &users {
-        if let Err(errors) = audiences.expand(Some(*other), audience) {
+        let conditions = audiences.expand(Some(*other), audience);
+        let fits = conditions.and_then(|conditions| {
+            if grows {
+                check_size(&conditions.to_string())
+            } else {
+                Ok(())
+            }
+        });
+        if let Err(errors) = fits {
             return Err(breaks(&format!("the segment {other}"), &errors));
         }
     }

@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use nudge_apps::App;
 use nudge_apps::subject_token::SubjectToken;
+use nudge_campaigns::apps;
 use nudge_campaigns::settings::Privacy;
-use nudge_db::{Timestamp, Tx};
+use nudge_db::{Dialect, Timestamp, Tx};
 use nudge_http::Mark;
 use nudge_pipeline::Work;
 use nudge_platform::audit::{self, Entry};
@@ -225,20 +226,30 @@ async fn write(
     if store::count(tx, app.id, subject_id).await? > MOST {
         return Err(Error::TooMany);
     }
-    if !app.segments.all.is_empty() {
+    let is_outdated = is_outdated(tx, app).await?;
+    if is_outdated || !app.segments.all.is_empty() {
         // Whoever looks at the person's segments now has read what was before.
         subjects::store::bump_version(tx, app.id, subject_id).await?;
     }
-    if app.segments.is_touched_by_properties() {
+    if is_outdated || app.segments.is_touched_by_properties() {
         segment_checks::note(tx, app.id, &[subject_id]).await?;
     }
-    let listened = app.campaigns_for(PROPERTY_CHANGED).next().is_some();
+    let listened = is_outdated || app.campaigns_for(PROPERTY_CHANGED).next().is_some();
     let changed = if listened {
         update.changes(&before)
     } else {
         Vec::new()
     };
     Ok(changes::note(services, tx, app.id, subject_id, source, &changed, now).await?)
+}
+
+/// Whether another process has changed the app meanwhile: somebody may listen for changes whom this one does not know yet. What
+/// is noted and nobody listens for is dropped when it is looked at.
+async fn is_outdated(tx: &mut Tx, app: &App) -> nudge_db::Result<bool> {
+    Ok(match tx.dialect() {
+        Dialect::Sqlite => false,
+        Dialect::Postgres => apps::version(tx, app.id).await? != Some(app.version),
+    })
 }
 
 /// The subject, locked, if its properties may be updated.

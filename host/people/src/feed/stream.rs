@@ -4,7 +4,7 @@
 //! slow client misses events of its own stream only, and nothing is gathered for it. Where this process has the database for
 //! itself, a stream does not look before something is committed.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -41,6 +41,11 @@ const SESSION_AGAIN: Duration = Duration::from_secs(1);
 const MOST_COUNTED: i64 = 10_000;
 /// Requests by whose numbers a commit may come after those with greater ones, where several are committed at once.
 const OVERTAKEN: i64 = mark::REQUESTS;
+/// For how long numbers below the greatest are looked at again. Numbers are drawn by all apps and processes, many for one
+/// commit, so that a commit which takes a while may be overtaken by any number of others.
+const AWAITED: Duration = Duration::from_secs(3);
+/// Requests that are told from each other while they are looked at again. Of an app that has more the stream is a sample.
+const MOST_SEEN: usize = 512;
 /// By how much refused events may be older than others that were stored before them.
 const LATE: Duration = Duration::from_secs(10);
 
@@ -82,12 +87,16 @@ pub(super) struct EventStream {
     top: i64,
     /// Numbers from here on are looked at.
     floor: i64,
+    /// The first floor but for what the stream went on from, which is looked for once.
+    first_floor: i64,
+    /// Floors of the last looks, each of which holds once nothing below it is awaited any longer.
+    next_floors: VecDeque<(Instant, i64)>,
     /// Refused events from here on are looked at.
     refused_from: Timestamp,
     /// Where the stream went on: what was sent before.
     resumed: Option<Mark>,
     /// The requests whose events were sent, or were there before, of what is looked at again.
-    seen: HashSet<i64>,
+    seen: BTreeSet<i64>,
     /// The same of refused events, by the instants of their receipt.
     seen_refused: BTreeSet<(Timestamp, EventKey)>,
     /// What was sent, as the client is told with each event.
@@ -135,9 +144,11 @@ impl EventStream {
             overlap,
             top: newest,
             floor: last.map_or(newest - overlap, |last| last.floor()),
+            first_floor: newest - overlap,
+            next_floors: VecDeque::new(),
             refused_from: last.map_or(now.minus(LATE), |last| last.at),
             resumed: last,
-            seen: HashSet::new(),
+            seen: BTreeSet::new(),
             seen_refused: BTreeSet::new(),
             sent: last.unwrap_or(Mark::new(newest, now, overlap > 0)),
             credit: MOST_A_SECOND,
@@ -150,7 +161,7 @@ impl EventStream {
         };
         if last.is_none() {
             // What is there already is not new.
-            let there = stream.unseen().await?;
+            let there = stream.unseen(stream.floor).await?;
             stream.note_seen(&there.events);
             stream.note_requests(&there.requests);
         }
@@ -264,12 +275,13 @@ impl EventStream {
         let newest = store::newest_seq(&mut tx).await?;
         drop(tx);
         self.top = self.top.max(newest);
+        let floor = self.next_floor();
         let Unseen {
             events: mut new,
             others,
             requests,
             refused_from,
-        } = self.unseen().await?;
+        } = self.unseen(floor).await?;
         self.credit += self.looked_at.elapsed().as_secs_f64() * MOST_A_SECOND;
         self.credit = self.credit.min(MOST_A_SECOND);
         self.looked_at = Instant::now();
@@ -291,14 +303,36 @@ impl EventStream {
             }
             self.note_seen(&new);
         }
-        self.floor = self.floor.max(self.top - self.overlap);
+        self.floor = floor;
         self.refused_from = self.refused_from.max(now.minus(LATE));
         self.refused_from = self.refused_from.max(refused_from.unwrap_or_default());
-        let first = request_of(self.floor);
-        self.seen.retain(|request| *request >= first);
+        if let Some(first) = self.seen.iter().rev().nth(MOST_SEEN) {
+            self.floor = self.floor.max((first + 1) * SEQ_BLOCK - 1);
+        }
+        self.seen = self.seen.split_off(&request_of(self.floor));
         let first = (self.refused_from, EventKey::Rejected(Uuid::nil()));
         self.seen_refused = self.seen_refused.split_off(&first);
         Ok(text)
+    }
+
+    /// Where numbers are looked at from after this look.
+    fn next_floor(&mut self) -> i64 {
+        // One process that has the database for itself commits in the order of the numbers.
+        let awaited = if self.overlap == 0 {
+            Duration::ZERO
+        } else {
+            AWAITED
+        };
+        self.next_floors
+            .push_back((Instant::now(), self.top - self.overlap));
+        let mut floor = self.floor.max(self.first_floor);
+        while let Some((_, next)) = self
+            .next_floors
+            .pop_front_if(|(since, _)| since.elapsed() >= awaited)
+        {
+            floor = floor.max(next);
+        }
+        floor
     }
 
     fn note_seen(&mut self, events: &[(EventKey, Timestamp)]) {
@@ -319,8 +353,8 @@ impl EventStream {
         }
     }
 
-    /// Events that are there and were not sent.
-    async fn unseen(&self) -> nudge_db::Result<Unseen> {
+    /// Events that are there and were not sent. `next_floor`: where numbers are looked at from the next time.
+    async fn unseen(&self, next_floor: i64) -> nudge_db::Result<Unseen> {
         let mut tx = self.services.db.read().await?;
         let (app_id, filter) = (self.app_id, &self.filter);
         let mut unseen = Unseen::default();
@@ -336,7 +370,7 @@ impl EventStream {
             if let Some((oldest, _)) = oldest_of_all(&seqs) {
                 unseen.others = store::count_unsent(&mut tx, unsent, *oldest).await?;
                 let again = Unsent {
-                    floor: self.floor.max(self.top - self.overlap),
+                    floor: next_floor,
                     ..unsent
                 };
                 let end = request_of(*oldest) * SEQ_BLOCK;

@@ -149,17 +149,29 @@ impl Deletion<'_> {
         self.suppress_names().await?;
         self.go_through(tables::BELONGINGS).await?;
         self.leave_others().await?;
+        self.begin_settling().await
+    }
+
+    async fn begin_settling(&mut self) -> Result<(), Error> {
+        let until = self.services.clock.now().plus(self.grace());
+        self.enter(Stage::Settle { until }).await
+    }
+
+    /// How long something may be on its way to the database.
+    fn grace(&self) -> Duration {
         let configured = Duration::from_secs(self.services.config.privacy.grace_seconds);
-        let grace = match self.services.db.dialect() {
+        match self.services.db.dialect() {
             Dialect::Sqlite => configured.min(SQLITE_GRACE),
             Dialect::Postgres => configured,
-        };
-        let until = self.services.clock.now().plus(grace);
-        self.enter(Stage::Settle { until }).await
+        }
     }
 
     async fn settle(&mut self, until: Timestamp) -> Result<(), Error> {
         let now = self.services.clock.now();
+        if until > now.plus(self.grace()) {
+            // The clock was set back.
+            return self.begin_settling().await;
+        }
         if now < until {
             return Err(Error::Wait(until.since(now)));
         }

@@ -271,9 +271,8 @@ pub async fn update_segment(
     let app = knowing(&services, &scope, &named).await?;
     let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
     let check = |content| segments::check(plugins, &app.deciders, audiences, id, content);
-    let mut renewed = patched.check(check).await?;
+    patched.check(check).await?;
     let content = patched.content;
-    renewed.push(id);
     let is_other = content.audience != current.content.audience;
     let now = services.clock.now();
     let segment = Segment {
@@ -283,7 +282,8 @@ pub async fn update_segment(
         ..current
     };
     let mut tx = services.db.write().await?;
-    segments::update(&mut tx, &segment).await?;
+    let mut renewed = segments::update(&mut tx, &segment).await?;
+    renewed.push(id);
     if is_other {
         looking::anew(&mut tx, app.id, &renewed, now).await?;
     }

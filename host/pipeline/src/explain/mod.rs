@@ -22,7 +22,7 @@ use nudge_campaigns::{in_app, push, store as campaigns, surveys};
 use nudge_db::Timestamp;
 use nudge_platform::clock;
 use nudge_records::dead_letters::store::FoundLetter;
-use nudge_records::dead_letters::{self, Letter, Stage};
+use nudge_records::dead_letters::{self, Letter};
 use nudge_records::events::store::Stored;
 use nudge_records::subjects;
 use serde::Serialize;
@@ -145,16 +145,16 @@ pub async fn explain(
             steps: vec![Step::new("event", false, detail)],
         });
     };
-    let letter = Letter::id_of(alias, &stored.event, Stage::Trigger, Some(campaign_id));
-    let letter = dead_letters::store::find(&mut tx, app.id, letter).await?;
-    let failure = letter.map(failed);
+    let event = (alias, stored.event.id);
+    let letters = dead_letters::store::of_event(&mut tx, app.id, event, campaign_id);
+    let letters = letters.await?;
     drop(tx);
     let campaign = match found {
         Found::Runs(campaign) => campaign,
         Found::Refused(refused) => {
             let left = unasked::refused(services, app, &person, (alias, &stored), refused);
             let mut explained = left.await?;
-            explained.steps.extend(failure);
+            explained.steps.extend(letters.into_iter().map(failed));
             return Ok(explained);
         }
         Found::Untriggered => return Ok(untriggered(&stored)),
@@ -167,7 +167,7 @@ pub async fn explain(
     };
     let told = match decision::ask(services, question).await {
         Err(decision::Error::Failed(what)) => {
-            return unasked::failing(services, &person, question, &what, failure).await;
+            return unasked::failing(services, &person, question, &what, letters).await;
         }
         told => told?,
     };
@@ -185,7 +185,7 @@ pub async fn explain(
     )
     .await?;
     // What the plugin says now is not what it said then.
-    explained.steps.extend(failure);
+    explained.steps.extend(letters.into_iter().map(failed));
     Ok(explained)
 }
 
@@ -205,17 +205,25 @@ fn received(stored: &Stored) -> Step {
     Step::new("event", true, format!("{name}, received at {at}"))
 }
 
-/// The plugin that was to decide about the event failed.
+/// The plugin that was to decide about the event, or about a timer that it had set, failed.
 fn failed(found: FoundLetter) -> Step {
     let Letter {
-        id, reason, plugin, ..
+        id,
+        reason,
+        plugin,
+        timer,
+        ..
     } = found.letter;
     let who = plugin.map_or_else(
         || "the plugin".to_owned(),
         |plugin| format!("{} {}", plugin.name, plugin.version),
     );
+    let what = timer.map_or_else(
+        || "the event".to_owned(),
+        |timer| format!("its timer \"{}\"", timer.key),
+    );
     let detail =
-        format!("{who} failed on the event: {reason}; it can be replayed, as dead letter {id}");
+        format!("{who} failed on {what}: {reason}; it can be replayed, as dead letter {id}");
     Step::new("trigger", false, detail)
 }
 

@@ -5,10 +5,11 @@ use nudge_apps::App;
 use nudge_campaigns::lifecycle::{self, Content};
 use nudge_campaigns::targeting::Sample;
 use nudge_plugin_runtime::CheckFailed;
+use nudge_records::dead_letters::store::FoundLetter;
 use nudge_records::events::store::Stored;
 use uuid::Uuid;
 
-use super::{Error, Explained, Outcome, Step, outcome, received, store, trigger};
+use super::{Error, Explained, Outcome, Step, failed, outcome, received, store, trigger};
 use crate::explain::decision::{self, Person, Question};
 use crate::services::Services;
 
@@ -80,20 +81,24 @@ pub(super) async fn refused(
     Ok(Explained { outcome, steps })
 }
 
-/// Explains an event on which the version fails that decides today. `what` happens then; `letter`: that it failed before.
+/// Explains an event on which the version fails that decides today. `what` happens then; `letters`: what one failed on before.
 pub(super) async fn failing(
     services: &Services,
     person: &Person,
     question: Question<'_>,
     what: &str,
-    letter: Option<Step>,
+    letters: Vec<FoundLetter>,
 ) -> Result<Explained, Error> {
     let (app, running, stored) = (question.app, question.running, question.stored);
-    if let Some(letter) = letter {
+    let is_undecided = letters.iter().any(|found| found.letter.timer.is_none());
+    let failures = letters.into_iter().map(failed);
+    if is_undecided {
         // Nothing was decided then, and nothing is now.
+        let mut steps = vec![received(stored)];
+        steps.extend(failures);
         return Ok(Explained {
             outcome: Outcome::NotFired,
-            steps: vec![received(stored), letter],
+            steps,
         });
     }
     let (outcome, left) = left(services, app, person, (running.id, stored), false).await?;
@@ -105,6 +110,7 @@ pub(super) async fn failing(
     );
     let mut steps = vec![received(stored), Step::new("trigger", false, detail)];
     steps.extend(left);
+    steps.extend(failures);
     Ok(Explained { outcome, steps })
 }
 

@@ -95,8 +95,9 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
         job.check()?;
         // What is saved meanwhile is another job's: nobody would know whom this one has passed already.
         let asked = input
-            .segment
-            .map(|only| vec![only])
+            .segments
+            .clone()
+            .or_else(|| input.segment.map(|only| vec![only]))
             .or(progress.asked.take());
         let Some(segments) = segments(services, job.app_id, asked.as_deref()).await? else {
             break;

@@ -1,6 +1,6 @@
 //! Lines of plugins in the database.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use nudge_platform::hidden;
@@ -47,9 +47,11 @@ pub struct Filter {
     pub after: Option<Uuid>,
 }
 
-/// Adds lines.
+/// Adds lines, but for those about somebody who is being deleted or is erased by now: they may have waited for the database.
 pub(crate) async fn add(tx: &mut Tx, taken: &Taken) -> Result<()> {
-    let lines: Vec<&Line> = taken.lines.iter().collect();
+    let gone = about_the_erased(tx, &taken.about).await?;
+    let lines = taken.lines.iter();
+    let lines: Vec<&Line> = lines.filter(|line| !gone.contains(&line.call_id)).collect();
     for lines in lines.chunks(Rows::MOST) {
         let lines = || lines.iter();
         let table = Rows::new()
@@ -78,13 +80,27 @@ pub(crate) async fn add(tx: &mut Tx, taken: &Taken) -> Result<()> {
         .execute()
         .await?;
     }
-    for about in taken.about.chunks(Rows::MOST) {
+    let about = taken.about.iter();
+    let about: Vec<&About> = about
+        .filter(|about| !gone.contains(&about.call_id))
+        .collect();
+    for about in about.chunks(Rows::MOST) {
         add_subjects(tx, about).await?;
     }
     Ok(())
 }
 
-async fn add_subjects(tx: &mut Tx, about: &[About]) -> Result<()> {
+/// The calls about somebody who is being deleted or is erased.
+async fn about_the_erased(tx: &mut Tx, about: &[About]) -> Result<HashSet<Uuid>> {
+    let person = |about: &About| (about.app_id, about.subject_id);
+    let present = hidden::present(tx, &about.iter().map(person).collect()).await?;
+    let gone = about
+        .iter()
+        .filter(|about| !present.contains(&person(about)));
+    Ok(gone.map(|about| about.call_id).collect())
+}
+
+async fn add_subjects(tx: &mut Tx, about: &[&About]) -> Result<()> {
     let about = || about.iter();
     let table = Rows::new()
         .uuids(about().map(|about| about.app_id))

@@ -123,13 +123,20 @@ fn text(value: Option<&Value>) -> Option<String> {
     Some(text)
 }
 
-/// Adds differences, as far as there is room for more of the candidate.
+/// Adds differences, as far as there is room for more of the candidate. None about somebody who is being deleted or is erased by
+/// now: they may have waited for the database.
 async fn add_samples(
     tx: &mut Tx,
     (term, app_id): &Place,
     samples: &[Sample],
     now: Timestamp,
 ) -> Result<()> {
+    let person = |sample: &Sample| (*app_id, sample.subject_id);
+    let present = hidden::present(tx, &samples.iter().map(person).collect()).await?;
+    let samples = samples
+        .iter()
+        .filter(|sample| present.contains(&person(sample)));
+    let samples: Vec<&Sample> = samples.collect();
     let count: i64 = tx
         .sql(
             "SELECT count(*) AS count FROM plugin_differences

@@ -220,18 +220,18 @@ const INSTRUCTIONS: &str = "count(CASE WHEN suppressed_by IS NULL THEN 1 END) AS
     count(clicked_at) AS clicked, count(CASE WHEN status = 'dismissed' THEN 1 END) AS dismissed,
     count(CASE WHEN status = 'completed' THEN 1 END) AS completed, CAST(0 AS BIGINT) AS failed,
     count(suppressed_by) AS suppressed
-    FROM instructions";
+    FROM instructions WHERE app_id = $1";
 
-/// What is counted of push messages.
+/// What is counted of push messages. Those that are past their retention are left out, whether caps count them still or not.
 const DELIVERIES: &str =
     "count(*) AS recipients, count(sent_at) AS sent, count(delivered_at) AS delivered,
     count(displayed_at) AS displayed, count(opened_at) AS opened, count(clicked_at) AS clicked,
     count(dismissed_at) AS dismissed, CAST(0 AS BIGINT) AS completed,
     count(CASE WHEN status IN ('failed', 'bounced') THEN 1 END) AS failed,
     count(CASE WHEN status IN ('skipped', 'cancelled') THEN 1 END) AS suppressed
-    FROM deliveries";
+    FROM deliveries WHERE app_id = $1 AND status <> 'kept'";
 
-/// Counts of a campaign's messages but for tests, by variant and day. `counted` says what is counted, and where.
+/// Counts of a campaign's messages but for tests, by variant and day. `counted` says what is counted, and of which rows of the app.
 async fn counts(
     tx: &mut Tx,
     counted: &'static str,
@@ -241,7 +241,7 @@ async fn counts(
     tx.sql("SELECT variant_id, created_at / 86400000000 AS day, ")
         .push(counted)
         .push(
-            " WHERE app_id = $1 AND campaign_id = $2 AND created_at >= $3 AND created_at < $4 AND NOT test
+            " AND campaign_id = $2 AND created_at >= $3 AND created_at < $4 AND NOT test
                 AND subject_id NOT IN ",
         )
         .push(hidden::SUBJECTS)

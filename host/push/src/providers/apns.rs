@@ -7,6 +7,7 @@ use nudge_campaigns::push::message::Message;
 use nudge_campaigns::push::options::Priority;
 use nudge_db::Timestamp;
 use nudge_platform::config;
+use nudge_platform::due::is_over;
 use nudge_platform::outbound::{self, Lookups};
 use parking_lot::Mutex;
 use reqwest::{Client, StatusCode, Url};
@@ -56,12 +57,13 @@ impl Key {
         }
     }
 
-    /// The token in use, or a new one: where there is none, where it is old, and in the place of one that was refused.
+    /// The token in use, or a new one: where there is none, where it is old or from a time that is yet to come, and in the place of
+    /// one that was refused.
     fn token(&self, now: Timestamp, refused: Option<&str>) -> Result<String, Unusable> {
         let mut held = self.token.lock();
         if let Some(token) = &*held
             && refused != Some(token.text.as_str())
-            && now < token.issued_at.plus(TOKEN_LIFETIME)
+            && !is_over(TOKEN_LIFETIME, token.issued_at, now)
         {
             return Ok(token.text.clone());
         }
@@ -190,9 +192,32 @@ fn outcome(answer: &Answer, elsewhere: bool, now: Timestamp) -> PushOutcome {
 
 #[cfg(test)]
 mod tests {
+    use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
     use reqwest::header::HeaderMap;
 
     use super::*;
+    use crate::credentials::PrivateKey;
+
+    #[test]
+    fn a_token_from_a_time_that_is_yet_to_come_is_used_no_more() {
+        let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
+        let signing = PrivateKey(pair.to_pkcs8v1().unwrap().as_ref().to_vec());
+        let identity = Apple {
+            key_id: "K".to_owned(),
+            team_id: "T".to_owned(),
+            bundle_id: "B".to_owned(),
+            environment: Environment::Production,
+        };
+        let key = Key::new(identity, SigningKey::ec(&signing).unwrap());
+        let at = |seconds| key.token(Timestamp::from_seconds(seconds), None).unwrap();
+        let first = at(10_000);
+        assert_eq!(at(12_999), first);
+        // The clock was ahead, and is set back.
+        let second = at(6_000);
+        assert_ne!(second, first);
+        assert_eq!(at(8_999), second);
+        assert_ne!(at(9_000), second, "Apple takes none of over an hour");
+    }
 
     fn outcome_of(status: u16, reason: &str, elsewhere: bool) -> PushOutcome {
         let answer = Answer {

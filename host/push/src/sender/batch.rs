@@ -10,7 +10,7 @@ use nudge_apps::webhooks::Queued;
 use nudge_campaigns::campaign::Status as CampaignStatus;
 use nudge_campaigns::push::message::Message;
 use nudge_campaigns::store::{self as campaigns, Hold};
-use nudge_db::{Kind, Result, Timestamp, Tx};
+use nudge_db::{Dialect, Kind, Result, Timestamp, Tx};
 use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use nudge_records::dead_letters::{self, Letter};
 use nudge_records::deliveries::in_hand::{Claimed, HANDED_TOGETHER, Places, Ready};
@@ -236,8 +236,8 @@ impl Batch {
         Ok(handed.into_keys().collect())
     }
 
-    /// The deliveries whose campaign was halted after a version of the app. What this process knows is asked first: it has made every
-    /// change that it has answered, and mostly there was none.
+    /// The deliveries whose campaign was halted after a version of the app. On SQLite there is no other process, and this one has made
+    /// every change that it has answered: memory says whether there was one.
     async fn halted_meanwhile(
         &self,
         tx: &mut Tx,
@@ -245,7 +245,9 @@ impl Batch {
         send: &[Handed],
     ) -> Result<Vec<Uuid>> {
         let app = self.sender.services.apps.get(self.app_id).await?;
-        if send.is_empty() || app.is_some_and(|app| app.version <= app_version) {
+        let is_known =
+            tx.dialect() == Dialect::Sqlite && app.is_some_and(|app| app.version <= app_version);
+        if send.is_empty() || is_known {
             return Ok(Vec::new());
         }
         let campaigns = send.iter().map(|sent| sent.delivery.campaign_id);

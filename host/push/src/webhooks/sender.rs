@@ -120,7 +120,8 @@ impl Sender {
             }
             let changed = pacer.look();
             let turn = self.turn(stopping).await;
-            if turn.is_err() {
+            let failed = turn.is_err();
+            if failed {
                 self.strays.doubt();
                 // What could not be noted is noted at the next look.
                 self.note_at = None;
@@ -133,7 +134,8 @@ impl Sender {
                 let next = self.strays.next(next, changed);
                 tokio::select! {
                     () = pacer.wait(next) => {}
-                    () = self.reason() => {}
+                    // What could not be noted would be reason enough for a turn right away, and again.
+                    () = self.reason(), if !failed => {}
                     () = stop.cancelled(), if !stopping => {}
                 }
             }

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::dead_letters::violation::Violation;
 use crate::events::{Event, Origin};
+use crate::scheduled_work::DueTimer;
 
 pub use announcement::announce;
 
@@ -105,6 +106,8 @@ pub struct Letter {
     pub session: Option<i64>,
     /// Whether the plugin failed on the beginning of that session.
     pub opens_session: bool,
+    /// The timer that the plugin failed on; none: it failed on the event itself.
+    pub timer: Option<DueTimer>,
 }
 
 impl Letter {
@@ -153,7 +156,7 @@ impl Letter {
         plugin: Option<&Description>,
     ) -> Self {
         Self {
-            id: Self::id_of(alias, event, stage, campaign_id),
+            id: id_of(alias, event, stage, campaign_id),
             app_id,
             alias,
             event_id: event.id,
@@ -175,6 +178,21 @@ impl Letter {
             attempts: 0,
             session: None,
             opens_session: false,
+            timer: None,
+        }
+    }
+
+    /// The letter of a timer that the event has set, if it is one: each timer has its own.
+    #[must_use]
+    pub fn of_timer(self, timer: Option<DueTimer>) -> Self {
+        let Some(timer) = timer else {
+            return self;
+        };
+        let hash = secrets::hash(&[self.id.as_bytes(), timer.id.as_bytes()]);
+        Self {
+            id: id::derived(self.client_timestamp.unwrap_or(self.timestamp), &hash),
+            timer: Some(timer),
+            ..self
         }
     }
 
@@ -185,17 +203,6 @@ impl Letter {
             detail: Some(detail.to_owned()),
             ..self
         }
-    }
-
-    /// The id of the letter of an alias's event that failed at a stage: each event has one.
-    pub fn id_of(alias: i64, event: &Event, stage: Stage, campaign_id: Option<Uuid>) -> Uuid {
-        let hash = secrets::hash(&[
-            &alias.to_be_bytes(),
-            event.id.as_bytes(),
-            stage.name().as_bytes(),
-            campaign_id.unwrap_or_default().as_bytes(),
-        ]);
-        id::derived(event.client_timestamp.unwrap_or(event.timestamp), &hash)
     }
 
     /// What is wrong, in a sentence.
@@ -214,6 +221,17 @@ impl Letter {
             None => self.reason.clone(),
         }
     }
+}
+
+/// The id of the letter of an alias's event that failed at a stage: each event has one.
+fn id_of(alias: i64, event: &Event, stage: Stage, campaign_id: Option<Uuid>) -> Uuid {
+    let hash = secrets::hash(&[
+        &alias.to_be_bytes(),
+        event.id.as_bytes(),
+        stage.name().as_bytes(),
+        campaign_id.unwrap_or_default().as_bytes(),
+    ]);
+    id::derived(event.client_timestamp.unwrap_or(event.timestamp), &hash)
 }
 
 /// The event as clients sent it, with what was derived or corrected.

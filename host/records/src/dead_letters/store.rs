@@ -1,20 +1,22 @@
 //! Dead letters in the database.
 
 mod replayed;
+mod row;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use nudge_db::{Error, Result, Rows, Statement, Timestamp, Tx};
+use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
 use nudge_platform::hidden;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Letter, PluginVersion, Stage};
+use super::{Letter, Stage};
 use crate::dead_letters::violation::Violation;
 use crate::events::Origin;
 
 pub use replayed::{take, was_replayed};
+use row::{LETTERS, Row};
 
 /// A place in the letters of an app, which are in the order in which their events happened.
 pub type Place = (Timestamp, Uuid);
@@ -56,75 +58,6 @@ pub struct FoundLetter {
     pub subject_id: Uuid,
     /// The alias, if it is an anonymous id.
     pub anonymous_id: Option<String>,
-}
-
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: Uuid,
-    app_id: Uuid,
-    alias_number: i64,
-    event_id: Uuid,
-    event_name: String,
-    stage: String,
-    reason: String,
-    detail: Option<String>,
-    violations: String,
-    plugin_name: Option<String>,
-    plugin_version: Option<String>,
-    campaign_id: Option<Uuid>,
-    event: String,
-    timestamp: Timestamp,
-    client_timestamp: Option<Timestamp>,
-    received_at: Timestamp,
-    origin: Option<String>,
-    attempts: i64,
-    session_number: Option<i64>,
-    opens_session: Option<i64>,
-    subject_id: Uuid,
-    kind: String,
-    value: String,
-}
-
-impl Row {
-    fn read(self) -> Result<FoundLetter> {
-        let stage = Stage::parse(&self.stage)
-            .ok_or_else(|| Error::corrupt("dead_letters", "stage", &self.stage))?;
-        let violations = serde_json::from_str(&self.violations)
-            .map_err(|cause| Error::corrupt("dead_letters", "violations", cause))?;
-        let origin = self.origin.as_deref().map(serde_json::from_str);
-        let origin: Option<Origin> = origin
-            .transpose()
-            .map_err(|cause| Error::corrupt("dead_letters", "origin", cause))?;
-        let plugin = self
-            .plugin_name
-            .zip(self.plugin_version)
-            .map(|(name, version)| PluginVersion { name, version });
-        Ok(FoundLetter {
-            letter: Letter {
-                id: self.id,
-                app_id: self.app_id,
-                alias: self.alias_number,
-                event_id: self.event_id,
-                event_name: self.event_name,
-                stage,
-                reason: self.reason,
-                detail: self.detail,
-                violations,
-                plugin,
-                campaign_id: self.campaign_id,
-                event: self.event,
-                timestamp: self.timestamp,
-                client_timestamp: self.client_timestamp,
-                received_at: self.received_at,
-                origin: Arc::new(origin.unwrap_or_default()),
-                attempts: self.attempts,
-                session: self.session_number,
-                opens_session: self.opens_session == Some(1),
-            },
-            subject_id: self.subject_id,
-            anonymous_id: (self.kind == "anonymous").then_some(self.value),
-        })
-    }
 }
 
 /// A replay that was in vain.
@@ -278,17 +211,19 @@ async fn write(tx: &mut Tx, letters: &[&Letter], if_there: &'static str) -> Resu
     tx.with_rows(
         "v(id, app_id, alias_number, event_id, event_name, stage, reason, violations, plugin_name,
            plugin_version, campaign_id, event, timestamp, received_at, session_number, opens_session,
-           origin, client_timestamp, detail)",
+           origin, client_timestamp, detail, timer_id, timer_key, timer_payload, timer_due_at, timer_last_seq)",
         rows(letters),
     )
     .push(
         " INSERT INTO dead_letters (id, app_id, alias_number, event_id, event_name, stage, reason, violations,
                                     plugin_name, plugin_version, campaign_id, event, timestamp, received_at,
                                     session_number, opens_session, origin, client_timestamp, detail,
+                                    timer_id, timer_key, timer_payload, timer_due_at, timer_last_seq,
                                     attempts, state)
           SELECT v.id, v.app_id, v.alias_number, v.event_id, v.event_name, v.stage, v.reason, v.violations,
                  v.plugin_name, v.plugin_version, v.campaign_id, v.event, v.timestamp, v.received_at,
-                 v.session_number, v.opens_session, v.origin, v.client_timestamp, v.detail, 0, 'open'
+                 v.session_number, v.opens_session, v.origin, v.client_timestamp, v.detail,
+                 v.timer_id, v.timer_key, v.timer_payload, v.timer_due_at, v.timer_last_seq, 0, 'open'
           FROM v WHERE true",
     )
     .push(if_there)
@@ -322,6 +257,7 @@ async fn accepted(tx: &mut Tx, letters: &[&Letter]) -> Result<HashSet<(i64, Uuid
 fn rows(letters: &[&Letter]) -> Rows {
     let all = || letters.iter().copied();
     let plugin = |letter: &Letter| letter.plugin.clone();
+    let timers = || all().map(|letter| letter.timer.as_ref());
     Rows::new()
         .uuids(all().map(|letter| letter.id))
         .uuids(all().map(|letter| letter.app_id))
@@ -342,6 +278,11 @@ fn rows(letters: &[&Letter]) -> Rows {
         .shared_texts(origins(letters))
         .timestamps(all().map(|letter| letter.client_timestamp))
         .texts(all().map(|letter| letter.detail.clone()))
+        .uuids(timers().map(|timer| timer.map(|timer| timer.id)))
+        .texts(timers().map(|timer| timer.map(|timer| timer.key.clone())))
+        .bytes(timers().map(|timer| timer.map(|timer| timer.payload.clone())))
+        .timestamps(timers().map(|timer| timer.map(|timer| timer.due_at)))
+        .integers(timers().map(|timer| timer.and_then(|timer| timer.last_seq)))
 }
 
 /// What is known of the letters' requests, as JSON: once for each request.
@@ -497,6 +438,31 @@ pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<FoundLet
     row.map(Row::read).transpose()
 }
 
+/// Letters of an alias's event that a campaign's trigger plugin failed on: of the event itself, and of timers that it has set. At
+/// most ten.
+pub async fn of_event(
+    tx: &mut Tx,
+    app_id: Uuid,
+    (alias, event_id): (i64, Uuid),
+    campaign_id: Uuid,
+) -> Result<Vec<FoundLetter>> {
+    let rows: Vec<Row> = tx
+        .sql(LETTERS)
+        .bind(app_id)
+        .push(" AND d.alias_number = ")
+        .push_bind(alias)
+        .push(" AND d.event_id = ")
+        .push_bind(event_id)
+        .push(" AND d.stage = ")
+        .push_bind(Stage::Trigger.name())
+        .push(" AND d.campaign_id = ")
+        .push_bind(campaign_id)
+        .push(" ORDER BY COALESCE(d.timer_due_at, 0), d.id LIMIT 10")
+        .fetch_all()
+        .await?;
+    rows.into_iter().map(Row::read).collect()
+}
+
 /// Lists letters, newest first, from before a place on.
 pub async fn list(
     tx: &mut Tx,
@@ -546,10 +512,3 @@ pub async fn page(
         .await?;
     rows.into_iter().map(Row::read).collect()
 }
-
-const LETTERS: &str =
-    "SELECT d.id, d.app_id, d.alias_number, d.event_id, d.event_name, d.stage, d.reason, d.violations,
-            d.detail, d.plugin_name, d.plugin_version, d.campaign_id, d.event, d.timestamp, d.client_timestamp,
-            d.received_at, d.origin, d.attempts, d.session_number, d.opens_session, a.subject_id, a.kind, a.value
-     FROM dead_letters d JOIN aliases a ON a.number = d.alias_number
-     WHERE d.app_id = $1";

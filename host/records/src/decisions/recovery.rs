@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use nudge_db::Timestamp;
-use nudge_platform::{due, id};
+use nudge_platform::due::{self, Trouble};
+use nudge_platform::id;
 use tokio_util::sync::CancellationToken;
 
 use super::{NOTE_USE, REMOVED_AT_ONCE, store};
@@ -19,6 +20,7 @@ const BREATH: Duration = Duration::from_millis(50);
 pub async fn run(services: Shared, halt: CancellationToken) {
     let pause = Duration::from_millis(services.config.pipeline.poll_ms.max(1));
     let mut looked_at: Option<Timestamp> = None;
+    let mut trouble = Trouble::new("removing old decisions");
     loop {
         let now = services.clock.now();
         if looked_at.is_none_or(|at| due::is_over(INTERVAL, at, now)) {
@@ -26,11 +28,8 @@ pub async fn run(services: Shared, halt: CancellationToken) {
                 expired = expire(&services) => expired,
                 () = halt.cancelled() => return,
             };
-            match expired {
-                Ok(()) => looked_at = Some(now),
-                Err(error) => {
-                    tracing::warn!(error = ?error, "old decisions could not be removed, which is tried again");
-                }
+            if trouble.note(expired).is_some() {
+                looked_at = Some(now);
             }
         }
         tokio::select! {

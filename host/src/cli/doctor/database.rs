@@ -49,7 +49,12 @@ async fn look_into(config: &Config, findings: &mut Vec<Finding>) -> anyhow::Resu
 }
 
 async fn look_around(config: &Config, db: &Db, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
+    let schema = db.schema(&migrations()).await;
+    let is_made = matches!(schema, Ok(Schema::Current));
     for seen in db.examine(config.database.connections).await? {
+        if is_made && seen == nudge_db::Finding::MayNotCreate {
+            continue;
+        }
         findings.push(if seen.is_fatal() {
             Finding::problem(
                 "database",
@@ -60,7 +65,6 @@ async fn look_around(config: &Config, db: &Db, findings: &mut Vec<Finding>) -> a
             Finding::warning("database", seen.to_string(), "Set it, or know why not.")
         });
     }
-    let schema = db.schema(&migrations()).await;
     match schema.context("can't read the schema")? {
         Schema::Current => findings.push(Finding::good(
             "database",

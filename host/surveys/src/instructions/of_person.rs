@@ -66,7 +66,6 @@ pub struct InstructionView {
 #[derive(Debug, sqlx::FromRow)]
 struct Row {
     id: Uuid,
-    position: i64,
     kind: String,
     campaign_id: Uuid,
     campaign_version: i64,
@@ -114,33 +113,39 @@ pub async fn list_instructions(
     let (app_id, subject_id) = (scope.app.id, query.subject_id);
     let list = format!("instructions of {app_id} {subject_id}");
     let cursors = Cursors::new(&services.secrets, list, services.clock.now());
-    let before: Option<i64> = cursors.open(query.cursor.as_deref())?;
+    let before: Option<Place> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let rows = page(&mut tx, (app_id, subject_id), before, i64::from(limit) + 1).await?;
     drop(tx);
-    let data = cursors.page(rows, limit, |row| row.position);
+    let data = cursors.page(rows, limit, |row| (row.created_at, row.id));
     Ok(Data {
         data: data.map(InstructionView::from),
     })
 }
 
-/// A person's instructions before a position, the newest first.
+/// A place in the list: when an instruction was made, and which. Those that were held back share positions, and those of
+/// somebody who became one with the person have later ones.
+type Place = (Timestamp, Uuid);
+
+/// A person's instructions before a place, the newest first.
 async fn page(
     tx: &mut Tx,
     (app_id, subject_id): (Uuid, Uuid),
-    before: Option<i64>,
+    before: Option<Place>,
     limit: i64,
 ) -> nudge_db::Result<Vec<Row>> {
+    let (created_at, id) = before.unwrap_or((Timestamp(i64::MAX), Uuid::max()));
     tx.sql(
-        "SELECT id, position, kind, campaign_id, campaign_version, variant_id, trigger_name, status, status_at, created_at,
-                available_at, expires_at, displayed_at, suppressed_by
-         FROM instructions WHERE app_id = $1 AND subject_id = $2 AND position < $3 AND subject_id NOT IN ",
+        "SELECT id, kind, campaign_id, campaign_version, variant_id, trigger_name, status, status_at, created_at, available_at,
+                expires_at, displayed_at, suppressed_by
+         FROM instructions WHERE app_id = $1 AND subject_id = $2 AND (created_at, id) < ($3, $4) AND subject_id NOT IN ",
     )
     .push(hidden::SUBJECTS)
-    .push(" ORDER BY position DESC LIMIT $4")
+    .push(" ORDER BY created_at DESC, id DESC LIMIT $5")
     .bind(app_id)
     .bind(subject_id)
-    .bind(before.unwrap_or(i64::MAX))
+    .bind(created_at)
+    .bind(id)
     .bind(limit)
     .fetch_all()
     .await

@@ -14,7 +14,7 @@ use nudge_db::{Timestamp, Tx};
 use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Code};
 use nudge_records::instructions::range::Range;
-use nudge_records::instructions::{Instruction, store};
+use nudge_records::instructions::{Instruction, Kind, store};
 use nudge_records::subjects::current;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -160,7 +160,7 @@ pub async fn poll(
             return Err(ApiError::new(Code::InvalidCredentials));
         };
         let mut tx = services.db.read().await?;
-        let mut now = services.clock.now();
+        let now = services.clock.now();
         if !subject.has_live_key(&app, now) {
             return Err(ApiError::new(Code::InvalidCredentials));
         }
@@ -178,14 +178,9 @@ pub async fn poll(
             return Ok((app, nothing));
         };
         let place = place.known_to(state.instructions);
-        if !app.feedback.is_empty() {
-            drop(tx);
-            feedback::refresh(services, &app, (subject_id, standing.alias)).await?;
-            tx = services.db.read().await?;
-            now = services.clock.now();
-        }
-        let page = page(&mut tx, &app, subject.token.subject_id, place, limit, now).await?;
-        drop(tx);
+        let who = (subject_id, standing.alias);
+        let asked = (subject.token.subject_id, place, limit);
+        let (page, now) = with_buttons(services, &app, tx, who, asked).await?;
         poll.saw(state);
         let over = Instant::now() >= deadline || services.stop.is_cancelled();
         if !page.instructions.is_empty() || over {
@@ -207,6 +202,36 @@ pub async fn poll(
             () = tokio::time::sleep_until(until) => {}
         }
     }
+}
+
+/// Reads a page with the person's buttons as they are now, and says as of when. `who` is the subject and one of its aliases.
+async fn with_buttons(
+    services: &Shared,
+    app: &App,
+    mut tx: Tx,
+    who: (Uuid, i64),
+    (subject_id, place, limit): (Uuid, PagePosition, u32),
+) -> nudge_db::Result<(Page, Timestamp)> {
+    if !app.feedback.is_empty() {
+        drop(tx);
+        feedback::refresh(services, app, who).await?;
+        tx = services.db.read().await?;
+    }
+    let now = services.clock.now();
+    let found = page(&mut tx, app, subject_id, place, limit, now).await?;
+    let is_button = |it: &Instruction| it.kind == Kind::Feedback;
+    if !app.feedback.is_empty() || !found.instructions.iter().any(is_button) {
+        return Ok((found, now));
+    }
+    drop(tx);
+    // The last survey that a button opened is none any longer, or this process has not heard of another one yet.
+    if let Some(newest) = services.apps.newest(app.id).await? {
+        feedback::refresh(services, &newest, who).await?;
+    }
+    let mut tx = services.db.read().await?;
+    let now = services.clock.now();
+    let found = page(&mut tx, app, subject_id, place, limit, now).await?;
+    Ok((found, now))
 }
 
 /// Reads a page, of the next window where the one that was being read has nothing left.

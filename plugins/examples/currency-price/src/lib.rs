@@ -32,7 +32,14 @@ struct Binding {
     id: String,
     /// The amount: a value of the request, or else a property of the event that caused the message.
     key: String,
+    /// A price is a text, as its currency is written, and a fallback another.
+    #[serde(rename = "type", default = "string")]
+    kind: String,
     fallback: Option<String>,
+}
+
+fn string() -> String {
+    "string".to_owned()
 }
 
 impl Personalizer for CurrencyPrice {
@@ -51,6 +58,16 @@ impl Personalizer for CurrencyPrice {
                 problems.push(Problem::new("unknown_currency", pointer, message));
             } else if !rate.is_finite() || *rate <= 0.0 {
                 problems.push(Problem::new("out_of_range", pointer, "must be more than 0"));
+            }
+        }
+        for (index, binding) in config.bindings.iter().enumerate() {
+            if binding.kind != "string" {
+                let message = "must be string: a price is the text of it";
+                problems.push(Problem::new(
+                    "unknown_type",
+                    format!("/bindings/{index}/type"),
+                    message,
+                ));
             }
         }
         if !problems.is_empty() {
@@ -72,15 +89,21 @@ impl Personalizer for CurrencyPrice {
         resolutions: &mut Vec<Resolution>,
     ) -> Result<(), Refusal> {
         let (currency, rate) = currency_of(config, recipient)?;
-        for Binding { id, key, fallback } in &config.bindings {
+        for binding in &config.bindings {
+            let Binding {
+                id, key, fallback, ..
+            } = binding;
             let found =
                 present(recipient.data(key)).unwrap_or_else(|| recipient.trigger_property(key));
             let resolution = match (found.number(), fallback) {
-                (Some(amount), _) => Resolution {
-                    value: Some(Value::Number(amount * rate)),
-                    text: currency.write(amount * rate),
-                    ..Resolution::default()
-                },
+                (Some(amount), _) => {
+                    let text = currency.write(amount * rate);
+                    Resolution {
+                        value: Some(Value::Text(text.clone())),
+                        text,
+                        ..Resolution::default()
+                    }
+                }
                 (None, fallback) => Resolution {
                     value: fallback.clone().map(Value::Text),
                     text: fallback.clone().unwrap_or_default(),

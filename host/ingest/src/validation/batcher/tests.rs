@@ -64,7 +64,7 @@ fn enforced_within(validation_deadline: Duration) -> Arc<Enforced> {
             config: "{}".into(),
             reading: Arc::new(reads.into()),
             trial: None,
-            trial_is_unknown: false,
+            ask_again: false,
         },
     })
 }

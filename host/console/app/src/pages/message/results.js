@@ -62,8 +62,8 @@ export function Deliveries({ campaign }) {
 }
 
 /** @type {Record<string, string>} */
-const RECIPIENTS = { displayed: "good", started: "good", completed: "good", suppressed: "warn", expired: "warn" };
-const STATES = ["issued", "displayed", "completed", "dismissed", "expired", "suppressed"];
+const RECIPIENTS = { displayed: "good", clicked: "good", completed: "good", suppressed: "warn", expired: "warn" };
+const STATES = ["issued", "displayed", "clicked", "completed", "dismissed", "expired", "suppressed"];
 
 /** @param {{ campaign: any }} props */
 export function Recipients({ campaign }) {
