@@ -263,7 +263,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Replays a dead letter: the stage that failed is run again. */
+        /** Replays a dead letter: the stage that failed is run again. One that was replayed before is `replayed`, and nothing is done. */
         post: operations["replay_dead_letter"];
         delete?: never;
         options?: never;
@@ -4723,6 +4723,13 @@ export interface components {
             /** Format: int64 */
             p99: number;
         };
+        /** @description A timer that the event has set. */
+        LetterTimerView: {
+            /** @description When it fell due. */
+            dueAt: string;
+            /** @description The plugin's key for it. */
+            key: string;
+        };
         /** @description A dead letter as the API shows it. */
         LetterView: {
             anonymousId?: string | null;
@@ -4747,6 +4754,7 @@ export interface components {
             state: string;
             /** Format: uuid */
             subjectId: string;
+            timer?: components["schemas"]["LetterTimerView"] | null;
             timestamp: string;
             violations: components["schemas"]["Violation"][];
         };
@@ -4820,7 +4828,10 @@ export interface components {
              * @description Ids ascend in the order in which lines were written.
              */
             id: string;
-            /** @description `decision`, `shadow`, or `dropped`: the server's own line about others that were not kept. */
+            /**
+             * @description `decision`, `shadow`, `check`: of a configuration that somebody saved, or that was in force as the version was
+             *     activated; or `dropped`: the server's own line about others that were not kept.
+             */
             kind: string;
             /** @description `debug`, `info`, `warn` or `error`. */
             level: string;
