@@ -9,15 +9,16 @@ import { keep, recall } from "../lib/storage.js";
 import { Badge, Button, Copy, CopyButton, Empty, ErrorView, Failed, LinkButton, PageHead, Table, Time } from "../ui/index.js";
 import { SAMPLE } from "./sample-survey.js";
 
-/** Lines for a page, with a button that sends an event. @param {string} key */
-const lines = (key) => `<script src="${location.origin}/sdk/v1/nudge.js"></script>
+/** Lines for a page, with the button that they listen to. @param {string} key */
+const lines = (key) => `<button id="buy">Buy</button>
+<script src="${location.origin}/sdk/v1/nudge.js"></script>
 <script>
   const nudge = Nudge.init({ writeKey: "${key}" });
   nudge.screen("home");
+  document.getElementById("buy").onclick = () => nudge.track("order_placed", { total: 42 });
   ${"//"} When somebody signs in, with a token of your backend:
   ${"//"} nudge.identify(token);
-</script>
-<button onclick="nudge.track('order_placed', { total: 42 })">Buy</button>`;
+</script>`;
 
 /** The lines with a key of this app. The server keeps no key, so the browser keeps the one that was made here. */
 function Snippet({ appId = "" }) {
