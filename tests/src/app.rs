@@ -160,14 +160,6 @@ impl TestApp {
         self.stop().await;
     }
 
-    /// Ends the test whose database is gone.
-    pub async fn abandon(mut self) {
-        if let Some(server) = self.server.take() {
-            // Signing out takes the database that is gone.
-            server.stop().await;
-        }
-    }
-
     /// The server's parts.
     pub fn services(&self) -> &Services {
         self.server.as_ref().expect("the server runs").services()
