@@ -115,7 +115,7 @@ async fn registrations_look_nothing_up(app: &mut TestApp) {
         let expected = json!({"deviceId": "d", "status": "active"});
         assert_eq!(answer.ok(), expected, "{host}");
     }
-    let numbers: Vec<usize> = (0..1_100).collect();
+    let numbers: Vec<usize> = (0..100).collect();
     for numbers in numbers.chunks(50) {
         let all = numbers.iter().map(async |number| {
             let endpoint = format!("https://hang{number}.example/push");

@@ -6,7 +6,7 @@ use nudge::retention::events;
 use nudge_db::{Dialect, Timestamp, Tx};
 use nudge_people::feed::{self, EventKey, Place};
 use nudge_people::users::{self, Position, Search, timeline};
-use nudge_records::events::{Event, Origin, insert, store};
+use nudge_records::events::{Event, Origin, insert, removed, store};
 use serde_json::json;
 use tests::postgres::citus;
 use tests::{TestApp, on_both_backends};
@@ -213,12 +213,20 @@ async fn what_is_past_its_retention_is_found_by_indexes(app: &mut TestApp) {
     let row = |seq| events::OldRow {
         seq,
         alias_number: 7,
+        event_id: Uuid::from_u128(seq.unsigned_abs().into()),
+        timestamp: now,
         received_at: now,
     };
     let old: Vec<events::OldRow> = (0..500).map(row).collect();
     events::with_requests(&mut tx, &old).await.unwrap();
     events::with_work(&mut tx, &old).await.unwrap();
     events::delete(&mut tx, app_id, &old).await.unwrap();
+    let ids = || old.iter().map(|event| event.event_id);
+    let noted: Vec<_> = ids().map(|id| ((7, id), now)).collect();
+    removed::note(&mut tx, app_id, &noted, now).await.unwrap();
+    let asked: Vec<_> = ids().map(|id| (7, app_id, id)).collect();
+    removed::known(&mut tx, &asked).await.unwrap();
+    removed::forget(&mut tx, app_id, now).await.unwrap();
     check_scans(&tx.plans(), "events that go");
     tx.rollback().await.unwrap();
 }

@@ -16,6 +16,7 @@ on_both_backends!(
     dead_letters_go_after_their_days,
     events_go_only_where_an_app_says_so,
     an_event_that_a_timer_needs_stays,
+    an_event_that_was_removed_is_known_as_long_as_it_may_be_sent,
     events_with_requests_stay_and_those_behind_them_go,
     one_process_at_a_time_has_a_round,
     jobs_go_thirty_days_after_their_end,
@@ -36,6 +37,24 @@ async fn set(app: &TestApp, body: serde_json::Value) {
     )
     .await
     .ok();
+}
+
+/// Waits until the server's next round has ended.
+async fn round(app: &TestApp) {
+    app.advance(3600);
+    app.until("the round does not end", async || {
+        let rounds: Vec<(i64,)> = app
+            .rows("SELECT next_at FROM rounds WHERE name = 'retention'")
+            .await;
+        rounds.iter().all(|(next_at,)| *next_at > app.clock.now().0)
+    })
+    .await;
+}
+
+/// Two rounds: the first one notes the ids of events that may still be sent again, the second one removes them.
+async fn two_rounds(app: &TestApp) {
+    round(app).await;
+    round(app).await;
 }
 
 /// Read from the database: the demo app's access tokens last for thirty days.
@@ -107,9 +126,8 @@ async fn events_go_only_where_an_app_says_so(app: &mut TestApp) {
     );
 
     set(app, json!({"eventsDays": 10})).await;
-    app.advance(3600);
-    app.until("old events stay", async || app.stored("old").await == 0)
-        .await;
+    two_rounds(app).await;
+    assert_eq!(app.stored("old").await, 0);
     assert_eq!(app.stored("young").await, 1);
 }
 
@@ -126,11 +144,9 @@ async fn an_event_that_a_timer_needs_stays(app: &mut TestApp) {
     ];
     app.ingest(&ada, &events).await.ok();
     app.settle().await;
-    app.advance(DAY + 3600);
-    app.until("the other event stays", async || {
-        app.stored("visit").await == 0
-    })
-    .await;
+    app.advance(DAY);
+    two_rounds(app).await;
+    assert_eq!(app.stored("visit").await, 0);
     assert_eq!(app.stored("purchase").await, 1);
 
     app.advance(2 * DAY);
@@ -161,22 +177,63 @@ async fn events_with_requests_stay_and_those_behind_them_go(app: &mut TestApp) {
         .unwrap();
     tx.commit().await.unwrap();
     set(app, json!({"eventsDays": 1})).await;
-    app.advance(DAY + 3600);
-    app.until("what nobody waits for stays", async || {
-        app.stored("old").await == 600
-    })
-    .await;
+    app.advance(DAY);
+    two_rounds(app).await;
+    assert_eq!(app.stored("old").await, 600);
     let mut tx = app.services().db.write().await.unwrap();
     tx.sql("DELETE FROM pending WHERE id = 1000000")
         .execute()
         .await
         .unwrap();
     tx.commit().await.unwrap();
-    app.advance(3600);
-    app.until("what waited for the request stays", async || {
-        app.stored("old").await == 0
-    })
+    two_rounds(app).await;
+    assert_eq!(app.stored("old").await, 0);
+}
+
+async fn an_event_that_was_removed_is_known_as_long_as_it_may_be_sent(app: &mut TestApp) {
+    app.survey(&json!({
+        "kind": "event", "eventName": "purchase", "occurrence": {"mode": "every"},
+    }))
     .await;
+    set(app, json!({"eventsDays": 1})).await;
+    let ada = app.session("ada").await;
+    let event = app.event(&ada, "purchase", &json!({}));
+    app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
+    app.settle().await;
+    let fired = app.count("instructions").await;
+    assert_eq!(fired, 1);
+    app.advance(DAY);
+    two_rounds(app).await;
+    assert_eq!(app.stored("purchase").await, 0);
+
+    let ada = app.session("ada").await;
+    let answer = app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
+    assert_eq!(answer["accepted"], 1, "{answer}");
+    // From another device of hers, too.
+    let backend = crate::identity::Backend::new(app).await;
+    let ada = backend.identify(app, "ada", "e-ada").await;
+    let tablet = backend.identify(app, "tablet", "e-ada").await;
+    assert_eq!(tablet.subject_id, ada.subject_id);
+    let mut again = event.clone();
+    again["anonymousId"] = json!("tablet");
+    let answer = app.ingest(&tablet, &[again]).await.ok();
+    assert_eq!(answer["accepted"], 1, "{answer}");
+    app.settle().await;
+    assert_eq!(app.stored("purchase").await, 0);
+    assert_eq!(app.count("instructions").await, fired);
+    // Another one of the same time is new.
+    let mut other = event.clone();
+    other["eventId"] = json!(app.id());
+    app.ingest(&ada, &[other]).await.ok();
+    app.settle().await;
+    assert_eq!(app.stored("purchase").await, 1);
+
+    app.advance(29 * DAY);
+    round(app).await;
+    let ada = backend.identify(app, "ada", "e-ada").await;
+    let answer = app.ingest(&ada, &[event]).await.ok();
+    assert_eq!(answer["errors"][0]["code"], "timestamp_out_of_window");
+    assert_eq!(app.count("removed_events").await, 0);
 }
 
 async fn one_process_at_a_time_has_a_round(app: &mut TestApp) {

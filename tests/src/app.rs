@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use crate::client::{self, Credential};
-use crate::{pooler, postgres};
+use crate::{pooler, postgres, sqlite};
 
 /// Base64 of 32 bytes. All servers have the same key: they share tokens and compiled plugins.
 pub const MASTER_KEY: &str = "bnVkZ2UtdGVzdHMtbWFzdGVyLWtleS0zMi1ieXRlcyE=";
@@ -78,10 +78,13 @@ impl TestApp {
     ) -> Self {
         let folder = TempDir::with_prefix("nudge-test-").expect("a folder for the data");
         let mut config = Self::config(site, folder.path());
-        if backend == Backend::Postgres {
-            config.database.url = postgres::migrated_database().await;
-            // Many servers share one cluster.
-            config.database.connections = 5;
+        match backend {
+            Backend::Sqlite => sqlite::copy_migrated(&folder.path().join("nudge.db")).await,
+            Backend::Postgres => {
+                config.database.url = postgres::migrated_database().await;
+                // Many servers share one cluster.
+                config.database.connections = 5;
+            }
         }
         change(&mut config);
         let mut app = Self::open(site, config).await.expect("the server starts");

@@ -17,6 +17,7 @@ pub mod proxy;
 pub mod schema;
 pub mod session;
 pub mod soak;
+mod sqlite;
 pub mod storage;
 pub mod transitions;
 

@@ -338,6 +338,8 @@ impl OwnServer {
         if durability == Durability::Fast {
             self.configure("fsync = off");
             self.configure("full_page_writes = off");
+            // With a database for each test, its workers would never rest.
+            self.configure("autovacuum = off");
         }
     }
 

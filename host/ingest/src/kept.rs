@@ -10,7 +10,7 @@ use nudge_records::dead_letters::store::Inserted;
 use nudge_records::dead_letters::{self, Letter};
 use nudge_records::events::insert::{self, NewRequest};
 use nudge_records::events::store::{self, Stored};
-use nudge_records::events::{Event, SEQ_BLOCK};
+use nudge_records::events::{Event, SEQ_BLOCK, removed};
 use nudge_records::rejected::{self, RejectedEvent};
 use nudge_records::stats::{self, Stats, Tally};
 use nudge_records::subjects::current::{Claim, Claims};
@@ -141,8 +141,8 @@ pub fn count(
 pub(super) struct Plan<'s> {
     /// For each its subject as of now, or why nothing of it may be stored.
     pub seen: Vec<Result<SeenVersions, CommitOutcome>>,
-    /// The submissions, without the events that are known under other aliases of their subjects and without those of
-    /// letters that are gone.
+    /// The submissions, without the events that are known under other aliases of their subjects or were removed, and without
+    /// those of letters that are gone.
     pub new: Vec<Cow<'s, Submission>>,
 }
 
@@ -162,7 +162,13 @@ pub(super) async fn plan<'s>(
         Some(it.event_ids().map(|id| (it.alias, seen.subject_id, id)))
     });
     let asked: Vec<(i64, Uuid, Uuid)> = asked.flatten().collect();
-    let known = store::known_elsewhere(tx, &asked).await?;
+    let mut known = store::known_elsewhere(tx, &asked).await?;
+    let old = left.iter().zip(&seen).filter_map(|(it, seen)| {
+        let seen = seen.as_ref().ok()?;
+        Some(it.old_event_ids().map(|id| (it.alias, seen.subject_id, id)))
+    });
+    let old: Vec<(i64, Uuid, Uuid)> = old.flatten().collect();
+    known.extend(removed::known(tx, &old).await?);
     let new = left.into_iter().map(|it| without(it, &known)).collect();
     Ok(Plan { seen, new })
 }

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nudge_apps::App;
 use nudge_campaigns::settings;
 use nudge_db::Timestamp;
 use nudge_http::ApiError;
 use nudge_records::dead_letters::Letter;
-use nudge_records::events::{Event, Origin};
+use nudge_records::events::{Event, Origin, removed};
 use nudge_records::rejected::RejectedEvent;
 use nudge_records::subjects::current::Claims;
 use serde::Serialize;
@@ -17,6 +18,8 @@ use uuid::Uuid;
 
 use crate::rejected::Said;
 use crate::{body, event};
+
+const DAY: Duration = Duration::from_hours(24);
 
 /// A request's events on their way into the database.
 #[derive(Clone, Debug)]
@@ -50,6 +53,20 @@ impl Submission {
     pub fn event_ids(&self) -> impl Iterator<Item = Uuid> {
         let letters = self.letters.iter().map(|letter| letter.event_id);
         self.events.iter().map(|event| event.id).chain(letters)
+    }
+
+    /// Those of them that the app may have had before, and removed.
+    pub fn old_event_ids(&self) -> impl Iterator<Item = Uuid> {
+        let settings = &self.app.settings;
+        let days = settings.retention.events_days;
+        let kept = days.map(|days| DAY * u32::try_from(days).unwrap_or(u32::MAX));
+        let ahead = u64::try_from(settings.ingest.future_window_seconds).unwrap_or(0);
+        let until = removed::may_be_until(self.received_at, kept, Duration::from_secs(ahead));
+        let letters = self.letters.iter().filter(move |it| it.timestamp <= until);
+        let events = self.events.iter().filter(move |it| it.timestamp <= until);
+        events
+            .map(|event| event.id)
+            .chain(letters.map(|letter| letter.event_id))
     }
 }
 

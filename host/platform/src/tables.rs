@@ -189,6 +189,16 @@ pub const BELONGINGS: &[Store] = &[
         Merged::Stays,
     ),
     store(
+        table(
+            "removed_events",
+            "alias_number, event_id",
+            OfApp::Indexed,
+        ),
+        Personal::Alias,
+        Copied::Not,
+        Merged::Stays,
+    ),
+    store(
         table("instructions", "id", OfApp::Subject),
         OF_SUBJECT,
         Copied::Profile("instructions"),

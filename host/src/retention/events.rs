@@ -2,10 +2,14 @@
 //!
 //! An index has an app's events by name and receipt (`events_of_app`). A look into it finds a name's oldest event, so that
 //! what costs time is what is removed, and one look for each name. No index is made for this alone.
+//!
+//! Of an event that may still be sent again the id is noted first, and the event goes with the next round.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_records::events::removed;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -13,6 +17,8 @@ use crate::services::Shared;
 
 /// Events that one transaction removes at the most.
 const STEP: i64 = 500;
+/// More than the time of an event differs by when it is sent again: a device's clock is corrected for each request.
+const DRIFT: Duration = Duration::from_hours(1);
 /// Comes before every event.
 const START: Place = (Timestamp(i64::MIN), i64::MIN);
 
@@ -35,16 +41,31 @@ pub struct OldRow {
     pub seq: i64,
     /// Its alias's number.
     pub alias_number: i64,
+    /// Its id.
+    pub event_id: Uuid,
+    /// When it happened.
+    pub timestamp: Timestamp,
     /// When it was received.
     pub received_at: Timestamp,
 }
 
-/// Removes events of an app that were received before an instant, but for those that are still needed. Each step is a
-/// transaction, and whatever was not removed is found by the next round.
+/// Which events of an app go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Age {
+    /// Those that were received before.
+    pub before: Timestamp,
+    /// How long ingest takes an event after its time.
+    pub taken_for: Duration,
+    /// The server's time.
+    pub now: Timestamp,
+}
+
+/// Removes events of an app that are old enough, but for those that are still needed. Each step is a transaction, and
+/// whatever was not removed is found by the next round.
 pub(super) async fn remove(
     services: &Shared,
     app_id: Uuid,
-    before: Timestamp,
+    age: Age,
     halt: &CancellationToken,
 ) -> Result<()> {
     let mut after = None;
@@ -55,8 +76,8 @@ pub(super) async fn remove(
         let Some(NameRow { name, received_at }) = found else {
             return Ok(());
         };
-        if received_at < before {
-            remove_named(services, (app_id, &name), before, halt).await?;
+        if received_at < age.before {
+            remove_named(services, (app_id, &name), age, halt).await?;
         }
         after = Some(name);
     }
@@ -66,13 +87,13 @@ pub(super) async fn remove(
 async fn remove_named(
     services: &Shared,
     (app_id, name): (Uuid, &str),
-    before: Timestamp,
+    age: Age,
     halt: &CancellationToken,
 ) -> Result<()> {
     let mut after = START;
     while !halt.is_cancelled() {
         let mut tx = services.db.write().await?;
-        let mut old = oldest(&mut tx, (app_id, name), after, before).await?;
+        let mut old = oldest(&mut tx, (app_id, name), after, age.before).await?;
         let Some(last) = old.last() else {
             return Ok(());
         };
@@ -82,9 +103,22 @@ async fn remove_named(
         old.retain(|event| !waiting.contains(&event.alias_number));
         let asked_about = with_work(&mut tx, &old).await?;
         old.retain(|event| !asked_about.contains(&event.seq));
+        keep_ids(&mut tx, app_id, &mut old, age).await?;
         delete(&mut tx, app_id, &old).await?;
         tx.commit().await?;
     }
+    Ok(())
+}
+
+/// Notes the ids of events that may still be sent again, and leaves those among the events that were noted long enough ago.
+async fn keep_ids(tx: &mut Tx, app_id: Uuid, old: &mut Vec<OldRow>, age: Age) -> Result<()> {
+    let until = |event: &OldRow| event.timestamp.plus(age.taken_for).plus(DRIFT);
+    let key = |event: &OldRow| (event.alias_number, event.event_id);
+    let taken = old.iter().filter(|event| until(event) >= age.now);
+    let taken: Vec<(removed::Key, Timestamp)> =
+        taken.map(|event| (key(event), until(event))).collect();
+    let settled = removed::note(tx, app_id, &taken, age.now).await?;
+    old.retain(|event| until(event) < age.now || settled.contains(&key(event)));
     Ok(())
 }
 
@@ -110,7 +144,7 @@ pub async fn oldest(
     before: Timestamp,
 ) -> Result<Vec<OldRow>> {
     tx.sql(
-        "SELECT seq, alias_number, received_at FROM events
+        "SELECT seq, alias_number, event_id, timestamp, received_at FROM events
          WHERE coalesce(app_id, app_id) = $1 AND name = $2 AND (received_at, seq) > ($3, $4) AND received_at < $5
          ORDER BY received_at, seq LIMIT $6",
     )

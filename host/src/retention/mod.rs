@@ -17,6 +17,7 @@ use nudge_platform::due::FirstError;
 use nudge_platform::jobs;
 use nudge_platform::rounds::Round;
 use nudge_push::webhooks;
+use nudge_records::events::removed;
 use nudge_records::webhooks::messages;
 use nudge_records::{properties, rejected, stats};
 use tokio_util::sync::CancellationToken;
@@ -246,8 +247,18 @@ async fn of_app(
     })
     .await?;
     privacy::exports::remove_expired(services, app_id, now).await?;
+    drain(services, halt, move |tx| {
+        removed::forget(tx, app_id, now).boxed()
+    })
+    .await?;
     if let Some(days) = retention.events_days {
-        events::remove(services, app_id, before(days), halt).await?;
+        let taken_for = u64::try_from(settings.ingest.past_window_seconds).unwrap_or(0);
+        let age = events::Age {
+            before: before(days),
+            taken_for: Duration::from_secs(taken_for),
+            now,
+        };
+        events::remove(services, app_id, age, halt).await?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 pub mod canonical;
 pub mod insert;
 pub mod properties;
+pub mod removed;
 pub mod store;
 
 use std::sync::Arc;
