@@ -132,7 +132,7 @@ async fn no_answer_is_one_that_the_description_does_not_know(name: &str) {
             (caller.routes, examples.parse().unwrap(), "coverage,fuzzing")
         }
         Ok(examples) => ("", examples.parse().unwrap(), "coverage,fuzzing"),
-        Err(_) => (caller.routes, 6, "fuzzing"),
+        Err(_) => (caller.routes, 4, "fuzzing"),
     };
     let answers = Path::new(site!().scratch).join(format!("api-fuzz-{name}.json"));
     let mut command = Command::new(&program);

@@ -12,23 +12,17 @@ use crate::programs::{has, installed};
 
 /// Debian's Chromium. The tests download no browser.
 const CHROMIUM: &str = "/usr/bin/chromium";
-/// The same without windows, which costs less; machines may have it.
-const WITHOUT_WINDOWS: &str = "/usr/bin/chromium-headless-shell";
-/// Notifications are shown in windows.
-const NEEDS_WINDOWS: &str = "push.test.mjs";
 
 /// Runs a file of tests. The error is what it printed.
 fn run(folder: &Path, plugin: &Path, file: &str) -> Result<(), String> {
     // What the console asks the server in it.
     let asked = Path::new(site!().scratch).join("asked");
     std::fs::write(&asked, "").unwrap();
-    let is_enough = file != NEEDS_WINDOWS && Path::new(WITHOUT_WINDOWS).exists();
-    let chromium = if is_enough { WITHOUT_WINDOWS } else { CHROMIUM };
     let output = Command::new("node")
         .args(["--test", "--test-reporter=spec", file])
         .current_dir(folder)
         .env("NUDGE_PROGRAM", site!().program)
-        .env("NUDGE_CHROMIUM", chromium)
+        .env("NUDGE_CHROMIUM", CHROMIUM)
         .env("NUDGE_PLUGIN", plugin)
         .env("NUDGE_ASKED", &asked)
         .env("NUDGE_SECRETS__MASTER_KEY", MASTER_KEY)
