@@ -8,15 +8,15 @@ const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 const OF_COLOURS = ["color-contrast", "link-in-text-block"];
 
 /**
- * What axe finds wrong in a page, and what it could not measure: in the dark scheme, by the rules of colours. It fails where
- * axe has looked at fewer rules than that.
- * @param {string} [selector] elements to look at; the whole document if missing
+ * What axe finds wrong in a page, and what it could not measure. It fails where axe has looked at too few rules.
+ * @param {boolean} [options.ofColours] whether to look by the rules of colours alone, which is enough for a page that passed in another scheme
+ * @param {string} [options.selector] elements to look at; the whole document if missing
+ * @param {number} [options.fewest] more rules than this have to pass where all are asked
  * @returns {Promise<{ violations: object[], incomplete: object[] }>}
  */
-export async function axe(page, colorScheme, { selector, fewest = 5 } = {}) {
+export async function axe(page, { ofColours = false, selector, fewest = 5 } = {}) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(SOURCE);
-  const isDark = colorScheme == "dark";
-  const runOnly = isDark ? { type: "rule", values: OF_COLOURS } : { type: "tag", values: TAGS };
+  const runOnly = ofColours ? { type: "rule", values: OF_COLOURS } : { type: "tag", values: TAGS };
   // Nothing is loaded for rules, and details are made of complaints alone.
   const options = { runOnly, preload: false, resultTypes: ["violations", "incomplete"], selectors: false };
   const run = async ([context, options]) => {
@@ -24,6 +24,6 @@ export async function axe(page, colorScheme, { selector, fewest = 5 } = {}) {
     return { violations, incomplete, passed: passes.length };
   };
   const { passed, ...found } = await page.evaluate(run, [selector, options]);
-  if (passed <= (isDark ? 0 : fewest)) throw new Error(`axe looked at ${passed} rules only`);
+  if (passed <= (ofColours ? 0 : fewest)) throw new Error(`axe looked at ${passed} rules only`);
   return found;
 }
