@@ -356,27 +356,22 @@ fn a_project_in_python_is_built_of_its_own_packages() {
     assert!(complaint.contains("stray"), "{complaint}");
 }
 
-/// A new trigger plugin in a language, and what a check says of its decision.
-fn trigger(folder: &TempDir, path: Option<&Path>, language: &str) -> (PathBuf, Value) {
+/// A new trigger plugin in a language.
+fn trigger(folder: &TempDir, path: Option<&Path>, language: &str) -> PathBuf {
     let name = format!("{language}-new");
     let project = folder.path().join(&name);
     let dir = project.to_str().unwrap();
     let new = ["plugin", "new", &name, "--kind", "trigger"];
     let new = [&new[..], &["--lang", language, "--dir", dir]].concat();
     assert!(nudge(path, &new).status.success());
-    let checked = good_json(&nudge(path, &["plugin", "check", "--json", "--dir", dir]));
-    (project, checked["decision"].clone())
+    project
 }
-
-/// What a server tries a plugin with that has no configuration yet.
-const TRIED: &str = r#"evaluate answers a made-up batch under the configuration {"minimum":1}"#;
 
 #[test]
 fn an_exception_in_javascript_is_logged_with_its_message_and_place() {
     let Some(tools) = javascript() else { return };
     let folder = TempDir::with_prefix_in("nudge-test-", tools).unwrap();
-    let (project, decision) = trigger(&folder, None, "js");
-    assert_eq!(decision, TRIED);
+    let project = trigger(&folder, None, "js");
     let source = project.join("src/plugin.js");
     let before = std::fs::read_to_string(&source).unwrap();
     let total = r#"const total = event.get("total");"#;
@@ -428,7 +423,7 @@ fn case_of_a_refusal(total: u32) -> Value {
 fn a_plugin_in_javascript_that_is_async_says_so() {
     let Some(tools) = javascript() else { return };
     let folder = TempDir::with_prefix_in("nudge-test-", tools).unwrap();
-    let (project, _) = trigger(&folder, None, "js");
+    let project = trigger(&folder, None, "js");
     edit(&project, "src/plugin.js", "  onEvent(", "  async onEvent(");
     let tested = tested(None, &project, &case_of_a_refusal(66));
     assert_eq!(tested["passed"], 1, "{tested}");
@@ -436,7 +431,7 @@ fn a_plugin_in_javascript_that_is_async_says_so() {
     assert_eq!(tested["cases"][0]["output"]["detail"], detail, "{tested}");
 }
 
-/// What a plugin in Python does with two purchases that its author did not think through.
+/// What a plugin in Python does with three purchases that its author did not think through.
 const CARELESS: &str = r#"    async def later(self):
         return True
 
@@ -445,29 +440,39 @@ const CARELESS: &str = r#"    async def later(self):
             subject.explain(5, True)
         if event.get("total") == 77:
             return self.later()
+        if event.get("total") == 88:
+            return event.gets("total")
 "#;
 
 #[test]
-fn a_plugin_in_python_that_is_async_or_gives_what_is_no_text_says_so() {
+fn a_plugin_in_python_that_is_async_or_gives_what_is_no_text_or_breaks_down_says_so() {
     let Some(tools) = python() else { return };
     let path = path_with(tools);
     let path = Some(Path::new(&path));
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let (project, _) = trigger(&folder, path, "python");
+    let project = trigger(&folder, path, "python");
     let method = "    def on_event(self, config, event, subject):\n";
     edit(&project, "src/plugin.py", method, CARELESS);
-    let cases = json!([case_of_a_refusal(66), case_of_a_refusal(77)]);
+    let source = std::fs::read_to_string(project.join("src/plugin.py")).unwrap();
+    let mut lines = source.lines();
+    let line = 1 + lines.position(|line| line.contains("event.gets")).unwrap();
+    let cases = json!([
+        case_of_a_refusal(66),
+        case_of_a_refusal(77),
+        case_of_a_refusal(88)
+    ]);
     let tested = tested(path, &project, &cases);
-    assert_eq!(tested["passed"], 2, "{tested}");
+    assert_eq!(tested["passed"], 3, "{tested}");
     for (case, words) in [
         "a check must be a str, and is 5",
         "`on_event` must answer at once",
+        &format!("plugin.py, line {line}, in on_event"),
     ]
     .iter()
     .enumerate()
     {
-        let detail = tested["cases"][case]["output"]["detail"].to_string();
-        assert!(detail.contains(words), "{tested}");
+        let said = tested["cases"][case].to_string();
+        assert!(said.contains(words), "{tested}");
     }
 }
 
@@ -476,8 +481,7 @@ fn an_error_in_python_is_told_with_its_line_and_without_the_tools_own_stack() {
     let Some(tools) = python() else { return };
     let path = path_with(tools);
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let (project, decision) = trigger(&folder, Some(Path::new(&path)), "python");
-    assert_eq!(decision, TRIED);
+    let project = trigger(&folder, Some(Path::new(&path)), "python");
     let source = project.join("src/plugin.py");
     let before = std::fs::read_to_string(&source).unwrap();
     let line = before.lines().count() + 1;

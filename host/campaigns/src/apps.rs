@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::settings::Settings;
 
 /// An app as it is stored.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct AppRow {
     /// Its id.
     pub id: Uuid,
@@ -28,14 +28,14 @@ pub struct AppRow {
     pub updated_at: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct SettingsRow {
     id: Uuid,
     version: i64,
     settings: String,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct VersionRow {
     id: Uuid,
     version: i64,

@@ -12,7 +12,7 @@ use crate::campaign::{Kind, Status};
 use crate::lifecycle::{Campaign, Compiled, Content};
 
 /// A campaign as it is stored, which takes a fraction of what it takes once it is read.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct Stored {
     /// Its id.
     pub id: Uuid,

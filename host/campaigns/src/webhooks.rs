@@ -88,7 +88,7 @@ pub struct Subscription {
     pub event_types: Vec<EventType>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct SubscriptionRow {
     id: Uuid,
     event_types: String,
@@ -105,7 +105,7 @@ impl SubscriptionRow {
 
 /// The active endpoints of all apps that listen for a type, each with its app.
 pub async fn listening(tx: &mut Tx, event: EventType) -> Result<Vec<(Uuid, Subscription)>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct Row {
         app_id: Uuid,
         #[sqlx(flatten)]

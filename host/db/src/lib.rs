@@ -42,6 +42,8 @@ pub use examine::Finding;
 pub use migrate::Schema;
 pub use rows::Rows;
 pub use shards::Shards;
+/// What types of rows and columns derive, and migrations are embedded by.
+pub use sqlx_macros::{FromRow, Type, migrate};
 pub use statement::{Bind, IS, Record, Statement};
 pub use timestamp::Timestamp;
 pub use tx::{Tx, to_its_end};

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
     PartialOrd,
     Ord,
     Hash,
-    sqlx::Type,
+    sqlx_macros::Type,
     Serialize,
     Deserialize,
 )]

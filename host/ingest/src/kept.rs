@@ -10,7 +10,7 @@ use nudge_records::dead_letters::store::Inserted;
 use nudge_records::dead_letters::{self, Letter};
 use nudge_records::events::insert::{self, NewRequest};
 use nudge_records::events::store::{self, Stored};
-use nudge_records::events::{Event, SEQ_BLOCK, removed};
+use nudge_records::events::{Event, Key, SEQ_BLOCK, removed};
 use nudge_records::rejected::{self, RejectedEvent};
 use nudge_records::stats::{self, Stats, Tally};
 use nudge_records::subjects::current::{Claim, Claims};
@@ -255,10 +255,7 @@ async fn take_letters<'s>(
 }
 
 /// A submission without those events that are known.
-fn without<'s>(
-    submission: Cow<'s, Submission>,
-    known: &HashSet<(i64, Uuid)>,
-) -> Cow<'s, Submission> {
+fn without<'s>(submission: Cow<'s, Submission>, known: &HashSet<Key>) -> Cow<'s, Submission> {
     let alias = submission.alias;
     let is_new = |id: Uuid| !known.contains(&(alias, id));
     if known.is_empty() || submission.event_ids().all(is_new) {

@@ -66,13 +66,13 @@ impl CountQuestion {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct LastRow {
     subject_id: Uuid,
     at: Option<Timestamp>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct CountRow {
     number: i64,
     count: i64,

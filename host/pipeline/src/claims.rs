@@ -16,7 +16,7 @@ const MOST_CLAIMS: i64 = 20_000;
 /// Unclaimed requests that a process looks at to find some that it may claim, the oldest first.
 const MOST_LOOKED_AT: i64 = 2_000;
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct StandingRow {
     id: i64,
     /// Whether an earlier one of the person is left.
@@ -81,14 +81,14 @@ pub(super) async fn own(
     Ok(found)
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct PlaceRow {
     id: i64,
     alias_number: i64,
 }
 
 /// A request that this process has just claimed.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct ClaimedRequest {
     pub id: i64,
     pub app_id: Uuid,
@@ -99,7 +99,7 @@ pub(super) struct ClaimedRequest {
 }
 
 /// A timer that this process has just claimed.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct ClaimedTimer {
     pub id: Uuid,
     pub app_id: Uuid,

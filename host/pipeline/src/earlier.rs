@@ -7,13 +7,13 @@ use nudge_db::{Result, Rows, Tx};
 use nudge_records::events::store::{RequestKey, request_rows};
 use uuid::Uuid;
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct AliasRow {
     asked: i64,
     number: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct LeftRow {
     id: i64,
     alias_number: i64,

@@ -8,7 +8,7 @@ use nudge_records::events::store::{self as events, Stored};
 use nudge_wasm::PastEvent;
 use uuid::Uuid;
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct PastRow {
     seq: i64,
     event_id: Uuid,
@@ -104,7 +104,7 @@ pub async fn aliases_of(
     app_id: Uuid,
     subjects: &[Uuid],
 ) -> Result<HashMap<Uuid, Vec<i64>>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct AliasRow {
         subject_id: Uuid,
         number: i64,
@@ -135,7 +135,7 @@ pub async fn newest_of_many(
     questions: &[NewestQuestion],
     limit: u32,
 ) -> Result<Vec<Vec<i64>>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct NewestRow {
         number: i64,
         timestamps: Option<String>,

@@ -18,7 +18,7 @@ const SESSION_TIMEOUT: Duration = Duration::from_mins(30);
 const MOST_SESSION_NAMES: usize = 8;
 
 /// A subject, as of the last event that was processed, and then of the next.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub(super) struct Subject {
     pub id: Uuid,
     pub version: i64,

@@ -51,14 +51,14 @@ impl Kept {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct StateRow {
     subject_id: Uuid,
     campaign_id: Uuid,
     bytes: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct TimerRow {
     subject_id: Uuid,
     campaign_id: Uuid,

@@ -13,14 +13,14 @@ use super::earlier;
 use super::effects::{NewTimer, StateChange, TimerKey};
 use super::projection::Subject;
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct SubjectRow {
     alias: i64,
     #[sqlx(flatten)]
     subject: Subject,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct StateRow {
     campaign_id: Uuid,
     subject_id: Uuid,
@@ -29,7 +29,7 @@ struct StateRow {
 }
 
 /// What a plugin keeps of a subject for a campaign.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub(super) struct Kept {
     /// In the plugin's own form.
     pub state: Vec<u8>,
@@ -46,7 +46,7 @@ impl Kept {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct PropertyRow {
     subject_id: Uuid,
     key: String,

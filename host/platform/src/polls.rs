@@ -27,7 +27,7 @@ struct OpenPolls {
 }
 
 /// What of a subject its polls depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, nudge_db::FromRow)]
 pub struct State {
     /// How many instructions it has had.
     pub instructions: i64,

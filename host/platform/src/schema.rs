@@ -20,9 +20,9 @@ const TYPES: [(&str, &str); 5] = [
 
 /// Every migration.
 pub fn migrations() -> Migrations {
-    let common = sqlx::migrate!("../migrations/common");
-    let of_postgres = sqlx::migrate!("../migrations/postgres");
-    let of_sqlite = sqlx::migrate!("../migrations/sqlite");
+    let common = nudge_db::migrate!("../migrations/common");
+    let of_postgres = nudge_db::migrate!("../migrations/postgres");
+    let of_sqlite = nudge_db::migrate!("../migrations/sqlite");
     let mut postgres = joined(&of_postgres, common.iter().cloned());
     // Its lock is a session's; that of `nudge_db` is a transaction's.
     postgres.set_locking(false);

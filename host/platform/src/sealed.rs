@@ -17,7 +17,7 @@ const FORMAT: &str = "s1";
 const STEP: i64 = 100;
 
 /// An encrypted value, as it is stored.
-#[derive(Clone, PartialEq, Eq, sqlx::Type)]
+#[derive(Clone, PartialEq, Eq, nudge_db::Type)]
 #[sqlx(transparent)]
 pub struct Sealed(String);
 
@@ -75,7 +75,7 @@ const COLUMNS: &[Column] = &[
     },
 ];
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct SealedRow {
     row_key: String,
     sealed: Sealed,

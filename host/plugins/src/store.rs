@@ -19,7 +19,7 @@ pub use versions::{
     insert_component, insert_version, uploaded_since, versions, with_digest,
 };
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Row {
     app_id: Uuid,
     name: String,
@@ -49,7 +49,7 @@ const SELECT: &str = "SELECT p.app_id, p.name, p.kind, p.active_version, a.diges
      LEFT JOIN plugin_versions b ON b.app_id = p.app_id AND b.name = p.name AND b.version = p.previous_version
      LEFT JOIN plugin_versions c ON c.app_id = p.app_id AND c.name = p.name AND c.version = p.candidate_version";
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct SlotRow {
     app_id: Uuid,
     kind: String,

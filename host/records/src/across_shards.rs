@@ -12,7 +12,7 @@ use crate::events::store::RequestKey;
 /// Rows that are looked at, the longest due first.
 const MOST_LOOKED_AT: i64 = 500;
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct DueRow {
     id: Uuid,
     subject_id: Uuid,

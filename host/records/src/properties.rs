@@ -12,7 +12,7 @@ use crate::search::fold;
 const STEP: i64 = 500;
 
 /// An update that is remembered.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct Remembered {
     /// Stands for what it says.
     pub digest: Vec<u8>,
@@ -20,7 +20,7 @@ pub struct Remembered {
     pub made_by: Option<Uuid>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct ValueRow {
     key: String,
     value: String,

@@ -157,7 +157,7 @@ pub fn instant_of(seq: i64) -> Option<Timestamp> {
 }
 
 /// An occasion that this process has just claimed.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct ClaimedOccasion {
     /// Its id.
     pub id: Uuid,

@@ -19,7 +19,7 @@ pub async fn note(tx: &mut Tx, app_id: Uuid, subjects: &[Uuid]) -> Result<()> {
 
 /// People to look at, of all apps, from behind one on.
 pub async fn noted(tx: &mut Tx, after: Uuid, limit: i64) -> Result<Vec<(Uuid, Uuid)>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct NoteRow {
         app_id: Uuid,
         subject_id: Uuid,

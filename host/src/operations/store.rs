@@ -10,7 +10,7 @@ use uuid::Uuid;
 pub const MOST_COUNTED: i64 = 10_000;
 
 /// What of a queue is due.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, nudge_db::FromRow)]
 pub struct Queue {
     /// How much, [`MOST_COUNTED`] at the most.
     pub number: i64,
@@ -83,7 +83,7 @@ async fn queue(tx: &mut Tx, sql: &'static str, now: Timestamp) -> Result<Queue> 
 }
 
 /// A process that has signed in.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, nudge_db::FromRow)]
 pub struct Node {
     /// Its id.
     pub id: Uuid,
@@ -101,7 +101,7 @@ pub async fn nodes(tx: &mut Tx) -> Result<Vec<Node>> {
 }
 
 /// Dead letters of an app from one stage.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct LetterGroup {
     /// The app.
     pub app_id: Uuid,

@@ -131,7 +131,7 @@ async fn pass(
     Ok(Some(last))
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct CampaignRow {
     id: Uuid,
     body: String,

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
-use nudge_records::events::removed;
+use nudge_records::events::{Key, removed};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ const START: Place = (Timestamp(i64::MIN), i64::MIN);
 type Place = (Timestamp, i64);
 
 /// A name that an app has events of.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct NameRow {
     /// The name.
     pub name: String,
@@ -35,7 +35,7 @@ pub struct NameRow {
 }
 
 /// An event that is old enough to go.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, nudge_db::FromRow)]
 pub struct OldRow {
     /// Its number.
     pub seq: i64,
@@ -115,8 +115,7 @@ async fn keep_ids(tx: &mut Tx, app_id: Uuid, old: &mut Vec<OldRow>, age: Age) ->
     let until = |event: &OldRow| event.timestamp.plus(age.taken_for).plus(DRIFT);
     let key = |event: &OldRow| (event.alias_number, event.event_id);
     let taken = old.iter().filter(|event| until(event) >= age.now);
-    let taken: Vec<(removed::Key, Timestamp)> =
-        taken.map(|event| (key(event), until(event))).collect();
+    let taken: Vec<(Key, Timestamp)> = taken.map(|event| (key(event), until(event))).collect();
     let settled = removed::note(tx, app_id, &taken, age.now).await?;
     old.retain(|event| until(event) < age.now || settled.contains(&key(event)));
     Ok(())

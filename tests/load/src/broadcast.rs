@@ -157,7 +157,7 @@ async fn kill(
 }
 
 /// What is left to be done; none of it and a run that has begun: the broadcast is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, nudge_db::FromRow)]
 struct Left {
     begun: i64,
     running: i64,
@@ -211,7 +211,7 @@ pub(crate) async fn watch(db: &Db, started: Instant) -> anyhow::Result<Times> {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Delivery {
     subject_id: Uuid,
     status: String,

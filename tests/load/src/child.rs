@@ -338,7 +338,7 @@ impl Server {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Waiting {
     number: i64,
 }

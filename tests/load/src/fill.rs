@@ -31,7 +31,7 @@ pub(crate) struct Filler {
     request: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Range {
     first: i64,
     last: i64,

@@ -147,7 +147,7 @@ struct Filler {
     request: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Size {
     bytes: i64,
 }

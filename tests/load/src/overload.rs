@@ -197,7 +197,7 @@ async fn send(
     Ok(all)
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Stored {
     number: i64,
 }

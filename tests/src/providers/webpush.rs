@@ -1,18 +1,16 @@
-//! A browser's service, and browsers that read what it is given. What is read is decrypted with other libraries than
-//! the server encrypts with.
+//! A browser's service, and browsers that read what it is given. Their keys are derived with another library than the
+//! server's.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use aes_gcm::aead::{Aead as _, KeyInit as _};
-use aes_gcm::{Aes128Gcm, Nonce};
+use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::agreement::{ECDH_P256, PrivateKey, UnparsedPublicKey, agree};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hkdf::Hkdf;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use nudge_platform::clock::Clock;
-use p256::elliptic_curve::sec1::ToSec1Point as _;
-use p256::{PublicKey, SecretKey, ecdh};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
@@ -38,7 +36,7 @@ type Refusals = Arc<Mutex<HashMap<String, u16>>>;
 pub struct Browser {
     path: String,
     endpoint: String,
-    secret: SecretKey,
+    secret: PrivateKey,
     auth: [u8; 16],
 }
 
@@ -69,7 +67,7 @@ impl Webpush {
         Browser {
             endpoint: format!("{}{path}", self.url),
             path,
-            secret: SecretKey::from_slice(&[number.max(1); 32]).expect("a key"),
+            secret: PrivateKey::from_private_key(&ECDH_P256, &[number.max(1); 32]).expect("a key"),
             auth: [number; 16],
         }
     }
@@ -106,11 +104,11 @@ impl Webpush {
 impl Browser {
     /// The parts of a registration.
     pub fn token(&self) -> Value {
-        let public = self.secret.public_key().to_sec1_point(false);
+        let public = self.secret.compute_public_key().expect("a point");
         json!({"provider": "webpush", "subscription": {
             "endpoint": self.endpoint, "expirationTime": null,
             "keys": {
-                "p256dh": URL_SAFE_NO_PAD.encode(public.as_bytes()),
+                "p256dh": URL_SAFE_NO_PAD.encode(&public),
                 "auth": URL_SAFE_NO_PAD.encode(self.auth),
             },
         }})
@@ -125,14 +123,16 @@ impl Browser {
         if usize::try_from(u32::from_be_bytes(size.try_into().ok()?)).ok()? < record.len() {
             return None;
         }
-        let peer = PublicKey::from_sec1_bytes(theirs).ok()?;
-        let shared = ecdh::diffie_hellman(self.secret.to_nonzero_scalar(), peer.as_affine());
-        let own = self.secret.public_key().to_sec1_point(false);
-        let info = [b"WebPush: info\0", own.as_bytes(), theirs].concat();
+        let own = self.secret.compute_public_key().ok()?;
+        let info = [b"WebPush: info\0", own.as_ref(), theirs].concat();
+        let peer = UnparsedPublicKey::new(&ECDH_P256, theirs);
         let mut material = [0; 32];
-        Hkdf::<Sha256>::new(Some(&self.auth), shared.raw_secret_bytes())
-            .expand(&info, &mut material)
-            .ok()?;
+        agree(&self.secret, peer, (), |shared| {
+            Hkdf::<Sha256>::new(Some(&self.auth), shared)
+                .expand(&info, &mut material)
+                .map_err(drop)
+        })
+        .ok()?;
         let derived = Hkdf::<Sha256>::new(Some(salt), &material);
         let (mut key, mut nonce) = ([0; 16], [0; 12]);
         derived
@@ -141,8 +141,10 @@ impl Browser {
         derived
             .expand(b"Content-Encoding: nonce\0", &mut nonce)
             .ok()?;
-        let cipher = Aes128Gcm::new(&key.into());
-        let mut plain = cipher.decrypt(&Nonce::from(nonce), record).ok()?;
+        let key = LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &key).ok()?);
+        let mut opened = record.to_vec();
+        let opened = key.open_in_place(Nonce::from(&nonce), Aad::empty(), &mut opened);
+        let mut plain = opened.ok()?.to_vec();
         while plain.last() == Some(&0) {
             plain.pop();
         }

@@ -7,7 +7,7 @@ use nudge_platform::sealed::Sealed;
 const STEP: i64 = 500;
 
 /// A session.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub(super) struct SessionRow {
     pub(super) hash: String,
     pub(super) subject: String,
@@ -23,14 +23,14 @@ pub(super) struct SessionRow {
 }
 
 /// What a link leaves when it is used.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct LinkRow {
     pub(super) subject: String,
     pub(super) grants: String,
 }
 
 /// A login.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct LoginRow {
     pub(super) issuer: String,
     pub(super) return_to: String,

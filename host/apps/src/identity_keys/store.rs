@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::IdentityKey;
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Row {
     kid: String,
     spki: Vec<u8>,

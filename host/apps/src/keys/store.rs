@@ -25,7 +25,7 @@ pub struct NewRow<'a> {
 }
 
 /// A key as people see it.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct KeyRow {
     /// Its id.
     pub id: Uuid,
@@ -43,7 +43,7 @@ pub struct KeyRow {
     pub expires_at: Option<Timestamp>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct SecretRow {
     id: Uuid,
     kind: String,
@@ -53,7 +53,7 @@ struct SecretRow {
     last_used_at: Option<Timestamp>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct FoundRow {
     hash: Vec<u8>,
     id: Uuid,

@@ -40,7 +40,7 @@ struct Held {
 }
 
 /// A message that this process has claimed.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 #[expect(missing_docs, reason = "the columns of the table")]
 pub struct Claimed {
     pub id: Uuid,

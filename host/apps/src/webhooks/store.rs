@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::Message;
 
 /// A message that was added.
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct AddedRow {
     id: Uuid,
     node: Option<Uuid>,

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{Content, Definition, Status};
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Row {
     id: Uuid,
     app_id: Uuid,

@@ -11,7 +11,7 @@ use crate::campaign::Kind;
 pub const STEP: i64 = 500;
 
 /// A row of `campaign_runs`.
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 pub struct Row {
     campaign_id: Uuid,
     app_id: Uuid,

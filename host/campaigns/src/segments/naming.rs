@@ -15,7 +15,7 @@ use crate::{in_app, push, store, surveys};
 const BODIES: usize = 16;
 
 /// A survey or campaign as it is stored.
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 pub(super) struct Row {
     kind: String,
     body: String,
@@ -107,7 +107,7 @@ pub(super) async fn names(
     app_id: Uuid,
     ids: &BTreeSet<Uuid>,
 ) -> Result<HashMap<Uuid, String>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct BodyRow {
         id: Uuid,
         body: String,

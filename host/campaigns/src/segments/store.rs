@@ -63,7 +63,7 @@ impl fmt::Display for Use {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Row {
     id: Uuid,
     app_id: Uuid,
@@ -153,7 +153,7 @@ pub async fn insert(tx: &mut Tx, segment: &Segment) -> Result<()> {
 /// The conditions of segments are others from now on: who is in them is not known any longer. Answers the versions of their
 /// conditions.
 pub async fn renew(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Result<Vec<(Uuid, i64)>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct RenewedRow {
         id: Uuid,
         audience_version: i64,
@@ -249,7 +249,7 @@ pub async fn page(tx: &mut Tx, app_id: Uuid, before: Uuid, limit: i64) -> Result
 
 /// Ids, versions and audiences of an app's segments.
 pub async fn audiences(tx: &mut Tx, app_id: Uuid) -> Result<Vec<(Uuid, i64, Value)>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct AudienceRow {
         id: Uuid,
         audience_version: i64,
@@ -314,7 +314,7 @@ pub async fn remove_uses(tx: &mut Tx, app_id: Uuid, user_id: Uuid) -> Result<()>
 
 /// What names segments, by the segment.
 pub async fn uses(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Result<Vec<(Uuid, Use)>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct UseRow {
         segment_id: Uuid,
         user_id: Uuid,
@@ -360,7 +360,7 @@ pub async fn history(
     id: Uuid,
     (from, to): (Timestamp, Timestamp),
 ) -> Result<Vec<(Timestamp, i64)>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct SizeRow {
         at: Timestamp,
         size: i64,

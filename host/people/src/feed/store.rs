@@ -53,7 +53,7 @@ impl FeedEvent {
 }
 
 /// A name that an app has events of.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct Name {
     /// The name.
     pub name: String,
@@ -61,7 +61,7 @@ pub struct Name {
     pub newest: Option<Timestamp>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Owner {
     subject_id: Uuid,
     kind: String,
@@ -75,7 +75,7 @@ impl Owner {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct AcceptedRow {
     seq: i64,
     event_id: Uuid,
@@ -112,7 +112,7 @@ impl From<AcceptedRow> for FeedEvent {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct RejectedRow {
     id: Uuid,
     event_id: Option<Uuid>,

@@ -19,7 +19,7 @@ const PAGE: i64 = 1_000;
 const ACTOR: &str = "restore";
 
 /// A name on the suppression list.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub(super) struct Entry {
     pub app_id: Uuid,
     pub hash: String,

@@ -10,7 +10,7 @@ use super::again::Entry;
 const ALIASES: i64 = 200;
 
 /// An alias that is not on the suppression list yet.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct AliasRow {
     pub number: i64,
     pub kind: String,
@@ -138,14 +138,14 @@ pub(super) async fn merged(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Resul
 }
 
 /// A person.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, nudge_db::FromRow)]
 pub(super) struct Owner {
     pub app_id: Uuid,
     pub subject_id: Uuid,
 }
 
 /// A name that somebody has in an app.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct AppAliasRow {
     pub number: i64,
     pub kind: String,
@@ -155,7 +155,7 @@ pub(super) struct AppAliasRow {
 }
 
 /// Somebody with an id of the customer's.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct UserRow {
     pub external_id: String,
     #[sqlx(flatten)]

@@ -16,7 +16,7 @@ const RECENT_PROPERTIES: i64 = 100;
 const DEVICES: i64 = 100;
 
 /// A person's own row.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct Person {
     /// The subject.
     pub id: Uuid,
@@ -45,7 +45,7 @@ pub struct Person {
 }
 
 /// An alias and whose it is.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct Alias {
     /// The subject.
     pub subject_id: Uuid,
@@ -58,7 +58,7 @@ pub struct Alias {
 }
 
 /// A saved property.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct Property {
     /// The subject.
     pub subject_id: Uuid,
@@ -73,7 +73,7 @@ pub struct Property {
 }
 
 /// A device.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct Device {
     /// What its SDK calls it.
     pub device_id: String,
@@ -92,7 +92,7 @@ pub struct Device {
 }
 
 /// A name that a search found.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct NameRow {
     /// The subject.
     pub subject_id: Uuid,

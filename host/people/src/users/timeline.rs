@@ -27,7 +27,7 @@ pub struct Position {
 }
 
 /// An event as a timeline shows it.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct Event {
     /// Its id.
     pub event_id: Uuid,

@@ -23,7 +23,7 @@ pub fn kind_of(fact: &str) -> Option<Kind> {
     facts.find(|(name, _)| *name == fact).map(|(_, kind)| *kind)
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Row {
     subject_id: Uuid,
     campaign_id: Uuid,
@@ -73,7 +73,7 @@ pub async fn of_subjects(
 }
 
 /// When a message to a person came into its states.
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct MessageRow {
     subject_id: Uuid,
     campaign_id: Uuid,
@@ -161,7 +161,7 @@ async fn presented(
 }
 
 /// When somebody began to answer a survey, and how that ended.
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct AttemptRow {
     subject_id: Uuid,
     survey_id: Uuid,

@@ -88,13 +88,13 @@ pub(super) struct People {
     pub bytes: usize,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct TotalRow {
     count: i64,
     last: Option<Timestamp>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct UpdatedRow {
     key: String,
     updated_at: Timestamp,

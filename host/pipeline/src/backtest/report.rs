@@ -244,7 +244,7 @@ fn subject_of(sample: &Value) -> Option<Uuid> {
 
 /// Removes a subject's samples from the results of an app's backtests; answers how many results had some.
 pub async fn erase_subject(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> nudge_db::Result<u64> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct ResultRow {
         id: Uuid,
         result: String,

@@ -29,14 +29,14 @@ impl Trace {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct InstructionRow {
     created_at: Timestamp,
     suppressed_by: Option<String>,
 }
 
 /// A timer that waits.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct WaitingTimer {
     /// When it is due.
     pub due_at: Timestamp,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 /// Campaigns, of all apps, whose next run is to begin.
 pub async fn due(tx: &mut Tx, now: Timestamp, limit: i64) -> Result<Vec<(Uuid, Uuid)>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct DueRow {
         app_id: Uuid,
         campaign_id: Uuid,
@@ -75,7 +75,7 @@ pub async fn to_look_at(
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<(Planned, Timestamp)>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct LookRow {
         look_at: Timestamp,
         #[sqlx(flatten)]
@@ -358,7 +358,7 @@ pub async fn people(
     last: Uuid,
     limit: i64,
 ) -> Result<Option<(Uuid, Vec<Person>)>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct PersonRow {
         id: Uuid,
         timezone: Option<String>,

@@ -14,7 +14,7 @@ pub(super) type Membership = (Uuid, Uuid);
 const STEP: i64 = 500;
 
 /// What is known of a segment's members.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, nudge_db::FromRow)]
 pub(super) struct Standing {
     pub id: Uuid,
     /// The version of the conditions.
@@ -26,7 +26,7 @@ pub(super) struct Standing {
 }
 
 /// An app whose people are to be gone through.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, nudge_db::FromRow)]
 pub(super) struct Sweep {
     pub app_id: Uuid,
     pub next_at: Timestamp,
@@ -58,7 +58,7 @@ pub(super) async fn hold(
     app_id: Uuid,
     subjects: &[Uuid],
 ) -> Result<HashMap<Uuid, i64>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct VersionRow {
         id: Uuid,
         version: i64,
@@ -99,7 +99,7 @@ pub(super) async fn memberships(
     app_id: Uuid,
     subjects: &[Uuid],
 ) -> Result<HashSet<Membership>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct MemberRow {
         segment_id: Uuid,
         subject_id: Uuid,

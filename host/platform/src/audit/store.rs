@@ -39,7 +39,7 @@ pub struct Filter {
 }
 
 /// An entry as it is stored.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct EntryRow {
     /// Its id; ids ascend with time.
     pub id: Uuid,

@@ -9,7 +9,7 @@ use super::{NewJob, RunningJob};
 use crate::claims::Claims;
 
 /// A job as its app sees it.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct JobRow {
     /// Its id.
     pub id: Uuid,
@@ -38,7 +38,7 @@ pub struct JobRow {
 }
 
 /// A job that was just claimed.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct ClaimedRow {
     id: Uuid,
     app_id: Uuid,

@@ -12,7 +12,10 @@ use metrics_exporter_prometheus::{
     BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
 };
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use self::families::{FAMILIES, Kind};
 use self::requests::ShortRequests;
@@ -24,7 +27,7 @@ const SUM_UP: Duration = Duration::from_secs(5);
 /// How logs are written, and which.
 #[derive(Debug)]
 pub struct Logs {
-    filter: EnvFilter,
+    filter: Targets,
     json: bool,
     short_requests: bool,
 }
@@ -38,7 +41,7 @@ impl Logs {
             other => anyhow::bail!("telemetry.logFormat: `{other}` is neither `text` nor `json`"),
         };
         // Its cause says the same.
-        let filter = EnvFilter::try_new(&config.log_filter)
+        let filter = (config.log_filter.parse::<Targets>())
             .map_err(|error| anyhow::anyhow!("telemetry.logFilter: {error}"))?;
         Ok(Self {
             filter,
@@ -58,17 +61,20 @@ impl Logs {
 
     /// Starts logging to standard error.
     pub fn start(self) -> anyhow::Result<()> {
-        let builder = tracing_subscriber::fmt()
-            .with_env_filter(self.filter)
+        let lines = tracing_subscriber::fmt::layer()
             .with_ansi(std::io::stderr().is_terminal())
             .with_writer(std::io::stderr);
-        let outcome = if self.json {
-            builder.json().try_init()
+        let lines = if self.json {
+            lines.json().boxed()
         } else if self.short_requests {
-            builder.event_format(ShortRequests::default()).try_init()
+            lines.event_format(ShortRequests::default()).boxed()
         } else {
-            builder.try_init()
+            lines.boxed()
         };
+        let outcome = tracing_subscriber::registry()
+            .with(lines)
+            .with(self.filter)
+            .try_init();
         outcome.map_err(|error| anyhow::anyhow!("{error}"))
     }
 }

@@ -10,7 +10,7 @@ use super::{About, Line, MOST_IDS, Taken, rank};
 use crate::catalogue::SERVER;
 
 /// A line as it is stored.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct Row {
     /// The line; ids ascend with time.
     pub id: Uuid,
@@ -159,7 +159,7 @@ pub async fn list(
 
 /// The subjects that calls were about, a few of each call.
 pub async fn subjects(tx: &mut Tx, calls: &[Uuid]) -> Result<HashMap<Uuid, Vec<Uuid>>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct Row {
         call_id: Uuid,
         subject_id: Uuid,

@@ -12,7 +12,7 @@ use crate::catalogue::SERVER;
 const MOST_VALUE_BYTES: usize = 8 << 10;
 
 /// The numbers of a candidate, in one app or in all.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct Row {
     /// The candidate.
     pub version: String,
@@ -35,7 +35,7 @@ pub struct Row {
 }
 
 /// A difference as it is stored.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct DifferenceRow {
     /// Whose event it is.
     pub subject_id: Uuid,

@@ -8,7 +8,7 @@ use crate::catalogue::SERVER;
 use crate::rollout_period::RolloutPeriod;
 
 /// Counts of a version's calls with one outcome and of about the same time.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct Row {
     /// The version.
     pub version: String,
@@ -27,7 +27,7 @@ pub struct Row {
 }
 
 /// How many calls of a version were settled, and how many of them it failed.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, nudge_db::FromRow)]
 pub struct Tally {
     /// Settled calls but those that the machine starved.
     pub calls: i64,
@@ -137,7 +137,7 @@ pub async fn of_term(tx: &mut Tx, term: &RolloutPeriod) -> Result<Tally> {
 }
 
 /// A version that failed calls.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct FailingVersion {
     /// The app that the plugin belongs to, or [`SERVER`].
     pub owner_id: Uuid,

@@ -17,7 +17,7 @@ pub fn shown(bytes: &[u8]) -> Value {
 }
 
 /// What a campaign's plugin stored of a subject.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct StateRow {
     /// The campaign.
     pub campaign_id: Uuid,
@@ -28,7 +28,7 @@ pub struct StateRow {
 }
 
 /// A timer that a campaign's plugin set for a subject.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct TimerRow {
     /// The campaign.
     pub campaign_id: Uuid,

@@ -11,7 +11,7 @@ use crate::check::Check;
 /// What the audit log calls an upload; its detail has the component's `digest`.
 pub const UPLOADED: &str = "plugin.uploaded";
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct VersionRow {
     version: String,
     digest: String,
@@ -187,7 +187,7 @@ pub async fn with_digest(
     app_id: Uuid,
     digest: &str,
 ) -> Result<Option<(String, Version)>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct FoundRow {
         name: String,
         version: String,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{Beacon, Type};
 
 /// A delivery that a beacon was the first of its type for.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct FirstBeacon {
     pub campaign_id: Uuid,
     pub variant_id: Uuid,
@@ -18,7 +18,7 @@ pub(super) struct FirstBeacon {
 }
 
 /// What is noted of a delivery to a subject.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct Noted {
     id: Uuid,
     sent_at: Timestamp,

@@ -110,7 +110,7 @@ pub struct CampaignReport {
     series: Vec<DayCounts>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Row {
     variant_id: Option<Uuid>,
     day: i64,
@@ -259,7 +259,7 @@ async fn actions(
     (app_id, campaign_id): (Uuid, Uuid),
     (from, to): (Timestamp, Timestamp),
 ) -> Result<Vec<ActionCounts>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct ActionRow {
         action_id: String,
         clicked: i64,

@@ -19,7 +19,7 @@ pub struct Stored {
     sealed: Sealed,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Row {
     id: String,
     platform: String,

@@ -36,7 +36,7 @@ pub(super) struct Settled {
 }
 
 /// A delivery after it was handed over or settled. Whose it is may have changed: people become one.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct After {
     pub id: Uuid,
     pub subject_id: Uuid,

@@ -15,7 +15,7 @@ use crate::providers::{Address, Environment, Target};
 pub(super) const TABLE: &str = "push_tokens";
 
 /// A person, and one of its tokens if it has any.
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct PersonRow {
     subject_id: Uuid,
     suppressed: bool,
@@ -38,7 +38,7 @@ struct TargetRow {
 }
 
 /// What is shown of a device's token.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct Shown {
     /// The device.
     pub device_id: String,

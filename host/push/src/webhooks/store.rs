@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{Health, Webhook};
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Row {
     id: Uuid,
     app_id: Uuid,
@@ -30,7 +30,7 @@ struct Row {
 }
 
 /// A sealed secret and what it is bound to.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct SecretRow {
     pub name: String,
     pub sealed: Sealed,

@@ -96,7 +96,7 @@ impl Failure {
 }
 
 /// Letters of an event name with a reason.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct Group {
     /// The events' name.
     pub event_name: String,

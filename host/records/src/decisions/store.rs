@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{Config, NewDecision};
 
 /// A decision as it is stored.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct DecisionRow {
     /// Its id, which says when it was made.
     pub id: Uuid,
@@ -15,7 +15,7 @@ pub struct DecisionRow {
     pub record: Vec<u8>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct ConfigRow {
     digest: Vec<u8>,
     config: String,

@@ -32,7 +32,7 @@ pub struct Filter {
 }
 
 /// A delivery as it is shown.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct DeliveryRow {
     /// Its id.
     pub id: Uuid,
@@ -95,7 +95,7 @@ impl DeliveryRow {
 }
 
 /// What a person is called in webhooks.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct Name {
     id: Uuid,
     /// The customer's own id.
@@ -330,7 +330,7 @@ pub async fn cancel(
 }
 
 /// A delivery that was cancelled.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct CancelledRow {
     /// Its id.
     pub id: Uuid,
@@ -359,7 +359,7 @@ pub async fn resume(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid, now: Timestamp
 pub const KEPT: &str = "kept";
 
 /// A delivery that is past its retention.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct OldRow {
     /// Its id.
     pub id: Uuid,

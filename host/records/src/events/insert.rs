@@ -36,13 +36,13 @@ pub struct Inserted {
     pub events: u64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct PendingRow {
     id: i64,
     ordinal: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct BothRow {
     id: i64,
     ordinal: i64,

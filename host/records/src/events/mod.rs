@@ -14,6 +14,9 @@ use nudge_db::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+/// An event by its alias's number and its id.
+pub type Key = (i64, Uuid);
+
 pub use self::MOST_BYTES as MOST_EVENT_BYTES;
 
 /// Events of one request at the most (specification 8).

@@ -9,21 +9,14 @@ use std::time::Duration;
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
+use super::{Key, store};
+
 /// Longer than a commit takes from its look for ids to its end.
 pub const SETTLES: Duration = Duration::from_mins(10);
 /// The youngest that an event can be when it is removed: apps keep events for a day at least.
 const YOUNGEST: Duration = Duration::from_hours(24);
 /// Ids that one statement forgets at the most.
 const STEP: i64 = 500;
-
-/// An event by its alias's number and its id.
-pub type Key = (i64, Uuid);
-
-#[derive(sqlx::FromRow)]
-struct KeyRow {
-    alias_number: i64,
-    event_id: Uuid,
-}
 
 /// Events with times up to this one may have been removed. Clocks of devices that are ahead count where an app removes events
 /// now: `kept` says for how long it keeps them, `future` how far ahead a time may be.
@@ -36,23 +29,10 @@ pub fn may_be_until(now: Timestamp, kept: Option<Duration>, future: Duration) ->
 /// Which of some events, each with its alias and subject, were removed under any alias of the subject; with the alias that
 /// was asked about.
 pub async fn known(tx: &mut Tx, asked: &[(i64, Uuid, Uuid)]) -> Result<HashSet<Key>> {
-    let mut found = HashSet::new();
-    for chunk in asked.chunks(Rows::MOST) {
-        let rows = Rows::new()
-            .integers(chunk.iter().map(|(alias, ..)| *alias))
-            .uuids(chunk.iter().map(|(_, subject_id, _)| *subject_id))
-            .uuids(chunk.iter().map(|(.., event_id)| *event_id));
-        let rows: Vec<KeyRow> = tx
-            .with_rows("v(alias_number, subject_id, event_id)", rows)
-            .push(
-                " SELECT v.alias_number, v.event_id FROM v CROSS JOIN aliases a CROSS JOIN removed_events r
-                  WHERE a.subject_id = v.subject_id AND r.alias_number = a.number AND r.event_id = v.event_id",
-            )
-            .fetch_all()
-            .await?;
-        found.extend(rows.into_iter().map(|row| (row.alias_number, row.event_id)));
-    }
-    Ok(found)
+    let statement =
+        " SELECT v.alias_number, v.event_id FROM v CROSS JOIN aliases a CROSS JOIN removed_events r
+          WHERE a.subject_id = v.subject_id AND r.alias_number = a.number AND r.event_id = v.event_id";
+    store::keys(tx, asked, statement).await
 }
 
 /// Notes the ids of events of an app that are about to be removed, each with the time until which it stays known. Answers
@@ -70,7 +50,7 @@ pub async fn note(
                 .integers(chunk.iter().map(|((alias, _), _)| *alias))
                 .uuids(chunk.iter().map(|((_, id), _)| *id))
         };
-        let found: Vec<KeyRow> = tx
+        let found: Vec<Key> = tx
             .with_rows("v(alias_number, event_id)", keys())
             .push(
                 " SELECT v.alias_number, v.event_id FROM v CROSS JOIN removed_events r
@@ -79,11 +59,7 @@ pub async fn note(
             .push_bind(now.minus(SETTLES))
             .fetch_all()
             .await?;
-        settled.extend(
-            found
-                .into_iter()
-                .map(|row| (row.alias_number, row.event_id)),
-        );
+        settled.extend(found);
         let rows = keys().timestamps(chunk.iter().map(|(_, until)| *until));
         tx.with_rows("v(alias_number, event_id, until)", rows)
             .push(

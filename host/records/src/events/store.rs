@@ -14,7 +14,7 @@ use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
 use nudge_platform::hidden;
 use uuid::Uuid;
 
-use super::{Event, Origin, SEQ_BLOCK, Source};
+use super::{Event, Key, Origin, SEQ_BLOCK, Source};
 use crate::subjects::store::SUBJECT_OF_APP;
 
 /// An event as it is stored.
@@ -30,13 +30,7 @@ pub struct Stored {
     pub event: Arc<Event>,
 }
 
-#[derive(sqlx::FromRow)]
-struct ElsewhereRow {
-    alias_number: i64,
-    event_id: Uuid,
-}
-
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct EventRow {
     seq: i64,
     event_id: Uuid,
@@ -52,7 +46,7 @@ struct EventRow {
     source: String,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct OwnedRow {
     app_id: Uuid,
     alias_number: i64,
@@ -141,7 +135,7 @@ pub struct Backlog {
 
 /// How many requests wait, as far as a number, and since when the oldest one.
 pub async fn backlog(tx: &mut Tx, at_most: i64) -> Result<Backlog> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct OldestRow {
         id: i64,
         alias_number: i64,
@@ -245,26 +239,32 @@ pub async fn find_by_id(
 
 /// Which of some events, each with its alias and subject, are there under another alias of the subject; with the alias
 /// that was asked about.
-pub async fn known_elsewhere(
+pub async fn known_elsewhere(tx: &mut Tx, asked: &[(i64, Uuid, Uuid)]) -> Result<HashSet<Key>> {
+    let statement =
+        " SELECT v.alias_number, v.event_id FROM v CROSS JOIN aliases a CROSS JOIN events e
+          WHERE a.subject_id = v.subject_id AND a.number <> v.alias_number
+            AND e.alias_number = a.number AND e.event_id = v.event_id";
+    keys(tx, asked, statement).await
+}
+
+/// The keys that a statement finds for some events, each with its alias and subject, which it reads from the table `v`.
+pub(super) async fn keys(
     tx: &mut Tx,
     asked: &[(i64, Uuid, Uuid)],
-) -> Result<HashSet<(i64, Uuid)>> {
+    statement: &'static str,
+) -> Result<HashSet<Key>> {
     let mut found = HashSet::new();
     for chunk in asked.chunks(Rows::MOST) {
         let rows = Rows::new()
             .integers(chunk.iter().map(|(alias, ..)| *alias))
             .uuids(chunk.iter().map(|(_, subject_id, _)| *subject_id))
             .uuids(chunk.iter().map(|(.., event_id)| *event_id));
-        let rows: Vec<ElsewhereRow> = tx
+        let keys: Vec<Key> = tx
             .with_rows("v(alias_number, subject_id, event_id)", rows)
-            .push(
-                " SELECT v.alias_number, v.event_id FROM v CROSS JOIN aliases a CROSS JOIN events e
-                  WHERE a.subject_id = v.subject_id AND a.number <> v.alias_number
-                    AND e.alias_number = a.number AND e.event_id = v.event_id",
-            )
+            .push(statement)
             .fetch_all()
             .await?;
-        found.extend(rows.into_iter().map(|row| (row.alias_number, row.event_id)));
+        found.extend(keys);
     }
     Ok(found)
 }

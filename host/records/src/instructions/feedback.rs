@@ -4,7 +4,7 @@ use nudge_db::{Result, Timestamp, Tx};
 use uuid::Uuid;
 
 /// A person's button.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct Button {
     /// The instruction.
     pub id: Uuid,

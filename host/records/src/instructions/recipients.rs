@@ -70,7 +70,7 @@ pub struct RecipientPage {
     pub next: Option<Uuid>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct InstructionRow {
     id: Uuid,
     subject_id: Uuid,
@@ -82,7 +82,7 @@ struct InstructionRow {
     suppressed_by: Option<String>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct AttemptRow {
     id: Uuid,
     subject_id: Uuid,
@@ -222,7 +222,7 @@ async fn instructions(
     .await
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct DeliveryRow {
     id: Uuid,
     subject_id: Uuid,
@@ -298,7 +298,7 @@ async fn alone(
 }
 
 /// What a person is called.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct Names {
     /// The subject.
     pub subject_id: Uuid,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{Instruction, Kind, Status, Suppressed};
 use crate::instructions::range::Range;
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Row {
     id: Uuid,
     app_id: Uuid,
@@ -250,7 +250,7 @@ pub async fn newest_on_offer(
 }
 
 /// An instruction that is not available yet.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, nudge_db::FromRow)]
 pub struct Held {
     /// Its position.
     pub position: i64,
@@ -296,7 +296,7 @@ pub async fn state(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Option
 
 /// What of each of some subjects, of whichever apps, its polls depend on.
 pub(super) async fn states(tx: &mut Tx, subjects: &[Uuid]) -> Result<HashMap<Uuid, State>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct StateRow {
         id: Uuid,
         #[sqlx(flatten)]
@@ -425,7 +425,7 @@ pub async fn acknowledge(
     })
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct MovedRow {
     kind: String,
     test: bool,
@@ -470,7 +470,7 @@ fn counting(status: Status) -> &'static str {
 }
 
 /// An instruction of a subject, as far as an attempt that follows it needs it.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct Offered {
     /// The campaign.
     pub campaign_id: Uuid,

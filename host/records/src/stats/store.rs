@@ -11,7 +11,7 @@ use super::{DefinitionKey, Tally};
 const STEP: i64 = 500;
 
 /// A count of an app.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct CountRow {
     /// The beginning of the hour.
     pub begins_at: Timestamp,
@@ -21,7 +21,7 @@ pub struct CountRow {
     pub count: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct TallyRow {
     definition_id: Uuid,
     seen: i64,

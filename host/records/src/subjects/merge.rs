@@ -20,7 +20,7 @@ use whole::{read, write};
 const MOST_MERGED: usize = 16;
 
 /// What a plugin keeps of both.
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct OfBoth {
     campaign_id: Uuid,
     of_winner: Option<String>,
@@ -272,7 +272,7 @@ async fn compare_properties(
     winner: Uuid,
     loser: Uuid,
 ) -> Result<(u64, u64)> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct CountRow {
         differing: i64,
         gaps: i64,

@@ -36,7 +36,7 @@ impl AliasKind {
 }
 
 /// A subject as seen through one of its aliases.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct AliasView {
     /// The alias.
     pub alias: i64,
@@ -59,7 +59,7 @@ pub struct AliasView {
 }
 
 /// A standing, as of a version of its subject.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct Versioned {
     /// The standing.
     #[sqlx(flatten)]

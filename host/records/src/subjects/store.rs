@@ -12,7 +12,7 @@ use crate::search::fold;
 /// subject of an alias instead, SQLite's planner, which has no statistics, walks through all aliases of the app.
 pub const SUBJECT_OF_APP: &str = "(SELECT s.id FROM subjects s WHERE s.app_id = $1 AND s.id = $2)";
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct ClientRow {
     subject_id: Uuid,
     ended_at: Option<Timestamp>,
@@ -138,7 +138,7 @@ pub async fn lock(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
 }
 
 /// What a subject permits, locked until the transaction ends.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, nudge_db::FromRow)]
 pub struct Locked {
     /// Whether nothing more may be stored of the subject.
     pub suppressed: bool,
@@ -469,7 +469,7 @@ pub async fn end_client(
     Ok(changed == 1)
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct OldestRow {
     subject_id: Uuid,
     number: i64,

@@ -10,7 +10,7 @@ use crate::pseudonyms::Pseudonyms;
 use crate::subjects::AliasKind;
 
 /// A name's entry on the suppression list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, nudge_db::FromRow)]
 pub struct Suppression {
     /// The job that erases, or has erased, whoever had the name.
     pub job_id: Uuid,

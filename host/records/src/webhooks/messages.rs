@@ -8,7 +8,7 @@ use uuid::Uuid;
 pub const STEP: i64 = 500;
 
 /// An attempt, as its endpoint's log has it.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct AttemptRow {
     /// Its id.
     pub id: Uuid,
@@ -56,7 +56,7 @@ pub async fn list_attempts(
         .await
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct PlaceRow {
     created_at: Timestamp,
     id: Uuid,

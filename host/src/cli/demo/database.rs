@@ -8,7 +8,7 @@ use uuid::Uuid;
 /// Which plugin issued each instruction: name and version by the instruction's id.
 pub(super) type Decided = HashMap<Uuid, (String, String)>;
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct DecidedRow {
     id: Uuid,
     plugin_name: String,

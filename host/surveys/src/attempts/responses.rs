@@ -10,7 +10,7 @@ use super::analytics::Range;
 pub const MOST_COUNTED: i64 = 10_000;
 
 /// An answer.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub struct ResponseRow {
     /// The attempt.
     pub attempt_id: Uuid,

@@ -16,7 +16,7 @@ pub fn day_of(at: Timestamp) -> i64 {
     at.0.div_euclid(DAY)
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 pub(super) struct AttemptRow {
     id: Uuid,
     app_id: Uuid,
@@ -33,7 +33,7 @@ pub(super) struct AttemptRow {
     position_question_id: Option<String>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 pub(super) struct AnswerRow {
     pub(super) attempt_id: Uuid,
     pub(super) question_id: String,

@@ -63,7 +63,7 @@ pub struct InstructionView {
     suppressed_by: Option<String>,
 }
 
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 struct Row {
     id: Uuid,
     kind: String,

@@ -7,28 +7,10 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use nudge_wasm::{Compiler, Engine, EngineConfig, Failed, Failure, LoadError};
-use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::{ManglingAndAbi, Resolve, WorldId};
+use wit_parser::Resolve;
 
+use crate::idle::{component, idle};
 use crate::support::{OneOrder, batch, config, engine, engine_with, fires};
-
-/// A component that targets the world `w` of this text and does nothing.
-fn component(wit: &str) -> Vec<u8> {
-    let mut resolve = Resolve::default();
-    let package = resolve.push_str("test.wit", wit).unwrap();
-    let world = resolve.select_world(&[package], Some("w")).unwrap();
-    dummy(&resolve, world)
-}
-
-fn dummy(resolve: &Resolve, world: WorldId) -> Vec<u8> {
-    let mut module = wit_component::dummy_module(resolve, world, ManglingAndAbi::Standard32);
-    embed_component_metadata(&mut module, resolve, world, StringEncoding::UTF8).unwrap();
-    ComponentEncoder::default()
-        .module(&module)
-        .unwrap()
-        .encode()
-        .unwrap()
-}
 
 /// A package `nudge:plugin` with a trigger plugin of a single function.
 const REDUCED: &str = "
@@ -129,7 +111,7 @@ fn a_plugin_that_cannot_describe_itself_is_refused() {
     let (package, _) = resolve.push_dir("../../wit").unwrap();
     for world in ["trigger", "validation", "personalization"] {
         let world = resolve.select_world(&[package], Some(world)).unwrap();
-        match engine.load(&dummy(&resolve, world)) {
+        match engine.load(&idle(&resolve, world)) {
             Err(LoadError::DescribeFailed(Failed {
                 failure: Failure::Trap(_),
                 ..

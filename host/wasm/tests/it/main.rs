@@ -19,6 +19,7 @@ mod hostile_bytes;
 mod hostile_calls;
 mod hostile_loads;
 mod hostile_modes;
+mod idle;
 mod kept;
 mod limits;
 mod loading;

@@ -1,16 +1,27 @@
 //! A personalization plugin that breaks every rule on request: a message with `{"mode": "not_json"}` gets
 //! values that are none, and so on.
 
-mod bindings;
+#[path = "../../../../guest-sdk/src/bindings/mod.rs"]
+#[doc(hidden)]
+pub mod bindings;
 
-use bindings::exports::nudge::plugin::personalization_plugin::{
+use bindings::personalization::exports::nudge::plugin::personalization_plugin::{
     Description, Guest, Problem, Reads, Refusal,
 };
-use bindings::nudge::plugin::personalization_host::{Batch, Resolution};
-use bindings::nudge::plugin::types::Value;
+use bindings::personalization::nudge::plugin::personalization_host::{Batch, Resolution};
+use bindings::trigger::nudge::plugin::types::Value;
 
 /// The plugin.
 pub struct Misbehaving;
+
+// The names of the exports are no names for the linkers of other targets.
+#[cfg(target_arch = "wasm32")]
+#[expect(unsafe_code, reason = "generated code")]
+mod exports {
+    use super::{Misbehaving, bindings};
+
+    bindings::personalization::export_personalization!(Misbehaving with_types_in bindings::personalization);
+}
 
 impl Guest for Misbehaving {
     fn describe() -> Description {

@@ -1,17 +1,28 @@
 //! A validation plugin that breaks every rule on request. Its modes stand in the events, because what can
 //! stand in a definition is for the host to say: `{"mode": "flood"}` reports without end, and so on.
 
-mod bindings;
+#[path = "../../../../guest-sdk/src/bindings/mod.rs"]
+#[doc(hidden)]
+pub mod bindings;
 
 use std::hint::black_box;
 
-use bindings::exports::nudge::plugin::validation_plugin::{
+use bindings::validation::exports::nudge::plugin::validation_plugin::{
     Description, Guest, Problem, Reads, Refusal,
 };
-use bindings::nudge::plugin::validation_host::{Batch, Violation};
+use bindings::validation::nudge::plugin::validation_host::{Batch, Violation};
 
 /// The plugin.
 pub struct Misbehaving;
+
+// The names of the exports are no names for the linkers of other targets.
+#[cfg(target_arch = "wasm32")]
+#[expect(unsafe_code, reason = "generated code")]
+mod exports {
+    use super::{Misbehaving, bindings};
+
+    bindings::validation::export_validation!(Misbehaving with_types_in bindings::validation);
+}
 
 impl Guest for Misbehaving {
     fn describe() -> Description {

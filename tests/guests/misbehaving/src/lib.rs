@@ -1,16 +1,27 @@
 //! A trigger plugin that breaks every rule on request: `{"mode": "loop"}` never ends, and so on. It uses
 //! the contract as it is, without the SDK, so that it can do what the SDK prevents.
 
-mod bindings;
+#[path = "../../../../guest-sdk/src/bindings/mod.rs"]
+#[doc(hidden)]
+pub mod bindings;
 mod modes;
 
-use bindings::exports::nudge::plugin::trigger_plugin::{
+use bindings::trigger::exports::nudge::plugin::trigger_plugin::{
     Description, Guest, Problem, Reads, Refusal,
 };
-use bindings::nudge::plugin::trigger_host::Batch;
+use bindings::trigger::nudge::plugin::trigger_host::Batch;
 
 /// The plugin.
 pub struct Misbehaving;
+
+// The names of the exports are no names for the linkers of other targets.
+#[cfg(target_arch = "wasm32")]
+#[expect(unsafe_code, reason = "generated code")]
+mod exports {
+    use super::{Misbehaving, bindings};
+
+    bindings::trigger::export_trigger!(Misbehaving with_types_in bindings::trigger);
+}
 
 impl Guest for Misbehaving {
     fn describe() -> Description {

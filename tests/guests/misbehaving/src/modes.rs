@@ -9,9 +9,9 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::bindings::exports::nudge::plugin::trigger_plugin::Refusal;
-use crate::bindings::nudge::plugin::log::{Level, write};
-use crate::bindings::nudge::plugin::trigger_host::Batch;
+use crate::bindings::trigger::exports::nudge::plugin::trigger_plugin::Refusal;
+use crate::bindings::trigger::nudge::plugin::log::{Level, write};
+use crate::bindings::trigger::nudge::plugin::trigger_host::Batch;
 
 /// All modes. Some take a number: `state:4096` stores 4,096 bytes.
 pub(crate) const NAMES: [&str; 42] = [

@@ -22,12 +22,12 @@ pub(super) struct Sent {
 }
 
 /// A number in the database.
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 pub(super) struct Number {
     pub number: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Counted {
     id: Uuid,
     number: i64,

@@ -174,7 +174,7 @@ impl Outside {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Delivery {
     id: Uuid,
     status: String,

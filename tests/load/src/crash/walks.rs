@@ -322,7 +322,7 @@ impl Walk {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct Received {
     event_id: Uuid,
     received_at: Timestamp,

@@ -61,7 +61,7 @@ impl List {
 }
 
 /// An alias.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct AliasRow {
     pub number: i64,
     pub kind: String,
@@ -69,7 +69,7 @@ pub(super) struct AliasRow {
     created_at: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct ProfileRow {
     external_id: Option<String>,
     analytics_consent: Option<bool>,

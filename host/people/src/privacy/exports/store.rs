@@ -4,7 +4,7 @@ use nudge_db::{Result, Timestamp, Tx};
 use uuid::Uuid;
 
 /// An export.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, nudge_db::FromRow)]
 pub(super) struct ExportRow {
     pub subject_id: Option<Uuid>,
     pub reference: Option<String>,

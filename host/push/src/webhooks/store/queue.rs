@@ -9,7 +9,7 @@ use uuid::Uuid;
 const STEP: i64 = 500;
 
 /// An endpoint that messages may be sent to now.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub(crate) struct EndpointRow {
     pub id: Uuid,
     pub app_id: Uuid,

@@ -6,7 +6,7 @@ use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
 /// A letter that was removed.
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct TakenRow {
     id: Uuid,
     app_id: Uuid,

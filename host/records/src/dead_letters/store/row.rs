@@ -20,7 +20,7 @@ pub(super) const LETTERS: &str =
      WHERE d.app_id = $1";
 
 /// A row of [`LETTERS`].
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 pub(super) struct Row {
     id: Uuid,
     app_id: Uuid,
@@ -49,7 +49,7 @@ pub(super) struct Row {
     value: String,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 #[expect(clippy::struct_field_names, reason = "they are the columns' names")]
 struct TimerColumns {
     timer_id: Option<Uuid>,

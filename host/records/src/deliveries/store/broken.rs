@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::written;
 
 /// A delivery that a plugin failed on.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, nudge_db::FromRow)]
 pub struct BrokenRow {
     /// Its id.
     pub id: Uuid,

@@ -10,7 +10,7 @@ use crate::deliveries::Stats;
 /// Microseconds of an hour.
 const HOUR: i64 = 3_600_000_000;
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct CountRow {
     campaign_id: Uuid,
     state: String,
@@ -18,7 +18,7 @@ struct CountRow {
 }
 
 /// A number of deliveries that came into a state within an hour.
-#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Clone, Debug, PartialEq, Eq, nudge_db::FromRow)]
 pub struct HourCount {
     /// When the hour begins.
     pub hour: Timestamp,

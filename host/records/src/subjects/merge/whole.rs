@@ -4,7 +4,7 @@ use nudge_db::{Result, Timestamp, Tx};
 use uuid::Uuid;
 
 /// What of a subject's row both subjects have a say in.
-#[derive(Clone, Debug, PartialEq, sqlx::FromRow)]
+#[derive(Clone, Debug, PartialEq, nudge_db::FromRow)]
 pub(super) struct Whole {
     analytics_consent: Option<bool>,
     analytics_consent_at: Option<Timestamp>,

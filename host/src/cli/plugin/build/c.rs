@@ -53,7 +53,7 @@ pub(super) fn build(project: &Project, component: &Path) -> anyhow::Result<()> {
     let bytes = ComponentEncoder::default()
         .validate(true)
         .module(&module)
-        .and_then(ComponentEncoder::encode)
+        .and_then(|mut encoder| encoder.encode())
         .context(
             "the module is no plugin; does it export what build/bindings/plugin.h declares?",
         )?;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::Range;
 use crate::attempts::tally::{Measure, Tally};
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct SumRow {
     question_id: String,
     measure: String,
@@ -15,7 +15,7 @@ struct SumRow {
     count: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct LiveRow {
     position_question_id: Option<String>,
     count: i64,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{After, AliasRow, Key, PAGE, parsed, with_texts};
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct EventRow {
     event_id: Uuid,
     name: String,
@@ -23,7 +23,7 @@ struct EventRow {
     source: String,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct LetterRow {
     id: Uuid,
     event_name: String,
@@ -35,7 +35,7 @@ struct LetterRow {
     origin: Option<String>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct RejectedRow {
     id: Uuid,
     event_id: Option<Uuid>,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{After, Key, PAGE, page, parsed, texts};
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct InstructionRow {
     id: Uuid,
     position: i64,
@@ -27,7 +27,7 @@ struct InstructionRow {
     test: bool,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct AttemptRow {
     id: Uuid,
     survey_id: Uuid,
@@ -40,7 +40,7 @@ struct AttemptRow {
     completed_at: Option<Timestamp>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct AnswerRow {
     attempt_id: Uuid,
     survey_id: Uuid,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{After, Key, PAGE, page, texts, with_texts};
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct PropertyRow {
     key: String,
     value: String,
@@ -15,7 +15,7 @@ struct PropertyRow {
     updated_at: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct DeviceRow {
     provider: Option<String>,
     environment: Option<String>,
@@ -30,7 +30,7 @@ struct DeviceRow {
     last_seen_at: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct ClientRow {
     client_id: Uuid,
     started_at: Timestamp,
@@ -115,7 +115,7 @@ pub(super) async fn client_sessions(
 
 /// The segments that a person was in when that was last looked at.
 pub(super) async fn segments(tx: &mut Tx, key: Key, after: &mut After) -> Result<Vec<String>> {
-    #[derive(sqlx::FromRow)]
+    #[derive(nudge_db::FromRow)]
     struct SegmentRow {
         id: Uuid,
         name: String,

@@ -11,14 +11,14 @@ use uuid::Uuid;
 
 use super::{After, Key, page, with_texts};
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct StateRow {
     campaign_id: Uuid,
     state: Vec<u8>,
     updated_at: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(nudge_db::FromRow)]
 struct TimerRow {
     id: Uuid,
     campaign_id: Uuid,
