@@ -32,7 +32,7 @@ pub fn routes() -> Router<Shared> {
     Router::new()
         .route("/console", get(slash))
         .route("/console/", page(&embedded::PAGE))
-        .route("/docs", page(&embedded::DOCS))
+        .route("/docs", docs())
         .route("/docs/", get(no_slash))
         .route("/console/{version}/{*path}", get(file))
 }
@@ -51,8 +51,12 @@ fn page(asset: &'static Asset) -> MethodRouter<Shared> {
     get(move |_: OwnHost, asked: HeaderMap| std::future::ready(asset.fresh(&asked, &TAG)))
 }
 
+/// As the document that it shows, under any name of the server, with the files that it needs.
+fn docs() -> MethodRouter<Shared> {
+    get(|asked: HeaderMap| std::future::ready(embedded::DOCS.fresh(&asked, &TAG)))
+}
+
 async fn file(
-    _: OwnHost,
     Path((version, path)): Path<(String, String)>,
     asked: HeaderMap,
 ) -> Result<Response, ApiError> {

@@ -7,6 +7,7 @@ on_both_backends!(
     a_client_is_bound_to_the_subject_that_brought_it,
     a_client_of_another_subject_is_refused,
     an_ended_client_is_refused,
+    a_token_ends_whatever_has_become_of_the_client,
     a_client_id_is_a_uuid,
 );
 
@@ -61,6 +62,19 @@ async fn an_ended_client_is_refused(app: &mut TestApp) {
     deliver(app, &again, &json!(client))
         .await
         .refused(403, "client_session_invalid");
+}
+
+async fn a_token_ends_whatever_has_become_of_the_client(app: &mut TestApp) {
+    let client = app.id();
+    bind(app, "ada", &client.to_string()).await.ok();
+    for client in [client, client, app.id()] {
+        let ada = app.session("ada").await;
+        app.end(&ada, &json!({"clientId": client})).await.data(204);
+        let event = app.event(&ada, "opened", &json!({}));
+        app.ingest(&ada, &[event])
+            .await
+            .refused(401, "subject_token_expired");
+    }
 }
 
 async fn a_client_id_is_a_uuid(app: &mut TestApp) {

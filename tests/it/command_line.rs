@@ -42,6 +42,10 @@ fn unknown_keys_and_bad_values_are_refused_in_one_line() {
         ("this is not TOML", "nudge.toml"),
         ("[telemetry]\nlogFormat = \"xml\"", "telemetry.logFormat"),
         ("[telemetry]\nlogFilter = \"a=b=c\"", "telemetry.logFilter"),
+        (
+            "[telemetry]\nlogFilter = \"[request]=debug\"",
+            "telemetry.logFilter",
+        ),
         ("[server]\nlisten = \"nonsense\"", "server.listen"),
         ("[server]\nopsListen = \"nonsense\"", "server.opsListen"),
         (

@@ -190,6 +190,11 @@ async fn other_hosts_names_open_nothing(app: &mut TestApp) {
         app.get("/console/", &Credential::none().and("host", other))
             .await
             .refused(421, "misdirected");
+        // Nor are documents.
+        let docs = app
+            .get("/docs", &Credential::none().and("host", other))
+            .await;
+        assert_eq!(docs.status, 200);
         // A token is no matter of names.
         app.get("/v1/apps", &app.viewer().and("host", other))
             .await

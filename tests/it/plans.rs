@@ -181,6 +181,12 @@ async fn what_is_past_its_retention_is_found_by_indexes(app: &mut TestApp) {
     for text in [
         "INSERT INTO occasions (id, app_id, campaign_id, subject_id, alias_number, key, due_at, event_seq)
          SELECT id, app_id, app_id, id, 1, 'key', 9000000000000000, version FROM subjects",
+        "INSERT INTO deliveries (id, app_id, campaign_id, campaign_version, variant_id, subject_id, test, recipients, status,
+                                 attempts, lane, created_at)
+         SELECT id, app_id, app_id, 1, id, id, FALSE, 1, 'sent', 1, 1, 1 FROM subjects",
+        "INSERT INTO dead_letters (id, app_id, alias_number, event_id, event_name, stage, reason, violations, event, timestamp,
+                                   received_at, attempts, state)
+         SELECT subject_id, app_id, number, subject_id, 'a', 'trigger', 'trap', '[]', '{}', 1, 1, 0, 'open' FROM aliases",
         "ANALYZE",
     ] {
         tx.sql(text).execute().await.unwrap();

@@ -212,7 +212,7 @@ async fn keep_letters(app: &TestApp, survey: Uuid) {
             "trap".to_owned(),
             Some(plugin.description()),
         );
-        dead_letters::store::insert(&mut tx, &[&letter])
+        dead_letters::store::insert(&mut tx, &[&letter], stored.received_at)
             .await
             .unwrap();
     }

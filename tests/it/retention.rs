@@ -40,7 +40,7 @@ async fn set(app: &TestApp, body: serde_json::Value) {
 }
 
 /// Waits until the server's next round has ended.
-async fn round(app: &TestApp) {
+pub(crate) async fn round(app: &TestApp) {
     app.advance(3600);
     app.until("the round does not end", async || {
         let rounds: Vec<(i64,)> = app
@@ -217,6 +217,11 @@ async fn an_event_that_was_removed_is_known_as_long_as_it_may_be_sent(app: &mut 
     let mut again = event.clone();
     again["anonymousId"] = json!("tablet");
     let answer = app.ingest(&tablet, &[again]).await.ok();
+    assert_eq!(answer["accepted"], 1, "{answer}");
+    // In a form in which it would not be taken.
+    let mut bad = event.clone();
+    bad["name"] = json!("");
+    let answer = app.ingest(&ada, &[bad]).await.ok();
     assert_eq!(answer["accepted"], 1, "{answer}");
     app.settle().await;
     assert_eq!(app.stored("purchase").await, 0);

@@ -6,10 +6,12 @@ use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::guests::{activate_at, upload};
+use crate::retention::round;
 
 on_both_backends!(
     a_timer_is_replayed_as_what_it_was,
     a_timer_that_still_fails_keeps_its_letter,
+    the_letter_of_an_old_event_is_kept_for_its_days,
 );
 
 /// A survey whose plugin fires on payments of 10 or more, and again by a timer that it sets for a second later.
@@ -120,4 +122,44 @@ async fn a_timer_that_still_fails_keeps_its_letter(app: &mut TestApp) {
     let kept = letters(app).await;
     let timers: Vec<&Value> = kept.iter().map(|letter| &letter["timer"]["key"]).collect();
     assert_eq!(timers, [&Value::Null, &json!("again")]);
+}
+
+/// From its timer's failure on, and its event as long.
+async fn the_letter_of_an_old_event_is_kept_for_its_days(app: &mut TestApp) {
+    let survey = watch(app).await;
+    app.set(|settings| {
+        settings.retention.events_days = Some(1);
+        settings.retention.dead_letters_days = 2;
+    })
+    .await;
+    let ada = app.session("ada").await;
+    assert_eq!(app.fires(&ada, "paid", &json!({"amount": 20})).await, 1);
+    behave(app, survey, "trap").await;
+    app.advance(3 * 24 * 3_600);
+    app.until("the timer has failed", async || {
+        letters(app).await.len() == 1
+    })
+    .await;
+    round(app).await;
+    round(app).await;
+    let letter = letters(app).await.remove(0);
+    assert_eq!(app.stored("paid").await, 1);
+
+    behave(app, survey, "fine").await;
+    for _ in 0..2 {
+        assert_eq!(replay(app, &letter).await["status"], "replayed");
+        round(app).await;
+    }
+    assert!(app.count("instructions").await >= 2);
+
+    let path = app.path(&format!("/surveys/{survey}"));
+    app.patch(&path, &app.editor(), &json!({"status": "archived"}))
+        .await
+        .ok();
+    app.advance(2 * 24 * 3_600);
+    app.until("its event goes, and nobody knows it", async || {
+        app.advance(3_600);
+        app.stored("paid").await + app.count("replayed_letters").await == 0
+    })
+    .await;
 }

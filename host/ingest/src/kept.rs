@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use nudge_db::Tx;
+use nudge_db::{Timestamp, Tx};
 use nudge_pipeline::SeenVersions;
 use nudge_records::dead_letters::store::Inserted;
 use nudge_records::dead_letters::{self, Letter};
@@ -85,7 +85,9 @@ pub(super) async fn keep_letters(
         planned.filter(|(_, plan)| plan.is_ok()).map(|(it, _)| it)
     };
     let letters: Vec<&Letter> = planned().flat_map(|it| &it.letters).collect();
-    let inserted = dead_letters::store::insert(tx, &letters).await?;
+    let now = planned().map(|it| it.received_at).max();
+    let now = now.unwrap_or(Timestamp(i64::MIN));
+    let inserted = dead_letters::store::insert(tx, &letters, now).await?;
     let kept = &inserted.kept;
     for submission in planned() {
         let letters = submission.letters.iter();

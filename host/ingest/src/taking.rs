@@ -12,7 +12,7 @@ use nudge_http::{ApiError, Code};
 use nudge_platform::event_names::is_lifecycle;
 use nudge_platform::traces::{self, NewSpan};
 use nudge_records::dead_letters::Letter;
-use nudge_records::events::{Event, Origin, store};
+use nudge_records::events::{Event, Origin, removed, store};
 use nudge_records::instructions::views::InstructionView;
 use nudge_records::instructions::{self, Instruction};
 use nudge_records::stats;
@@ -67,7 +67,7 @@ pub(super) async fn take(
     let stored = divided.passed.iter();
     let indexes = stored.map(|(index, event)| (*index, event.id));
     let indexes = indexes.chain(ignored.iter().copied()).collect();
-    let there = there_already(services, app, owner.subject_id, &rejections).await?;
+    let there = there_already(services, app, owner, &rejections).await?;
     let submission = Submission {
         wants_instructions: delivery.is_some(),
         rejected: rejected::kept(app, owner, origin, received_at, &rejections, &there),
@@ -293,7 +293,7 @@ fn accept_known(
 async fn there_already(
     services: &Shared,
     app: &App,
-    subject_id: Uuid,
+    owner: &Owner,
     rejections: &[Rejection],
 ) -> Result<HashSet<Uuid>, ApiError> {
     let asked = rejections.iter().filter(|it| it.is_about_content());
@@ -302,7 +302,11 @@ async fn there_already(
         return Ok(HashSet::new());
     }
     let mut tx = services.db.read().await?;
-    Ok(store::committed(&mut tx, app.id, subject_id, &asked).await?)
+    let mut there = store::committed(&mut tx, app.id, owner.subject_id, &asked).await?;
+    let asked = asked.iter().map(|id| (owner.alias, owner.subject_id, *id));
+    let removed = removed::known(&mut tx, &asked.collect::<Vec<_>>()).await?;
+    there.extend(removed.into_iter().map(|(_, id)| id));
+    Ok(there)
 }
 
 /// What the delivery's events fired. Waits for the pipeline to evaluate those that are new; what it

@@ -328,12 +328,16 @@ pub async fn end_session(
     if standing.is_nobody() {
         return Ok(StatusCode::NO_CONTENT);
     }
-    if let Some(client_id) = request.client_id
-        && !store::end_client(&mut tx, subject.app.id, client_id, standing.subject_id, now).await?
-    {
-        return Err(ApiError::new(Code::ClientSessionInvalid));
+    let app_id = subject.app.id;
+    if let Some(client_id) = request.client_id {
+        let client = store::find_client(&mut tx, app_id, client_id).await?;
+        if client.is_some_and(|client| client.subject_id != standing.subject_id) {
+            return Err(ApiError::new(Code::ClientSessionInvalid));
+        }
+        // One that has ended, or that is forgotten, keeps no token alive.
+        store::end_client(&mut tx, app_id, client_id, standing.subject_id, now).await?;
     }
-    store::revoke_tokens(&mut tx, subject.app.id, standing.alias).await?;
+    store::revoke_tokens(&mut tx, app_id, standing.alias).await?;
     tx.commit().await?;
     services.polls.wake(standing.subject_id);
     Ok(StatusCode::NO_CONTENT)

@@ -480,8 +480,8 @@ pub(super) async fn write(inner: &Inner, effects: &mut Effects) -> Result<(), Tr
     devices::write(&mut tx, effects.app_id, &effects.devices).await?;
     segment_checks::note(&mut tx, effects.app_id, &effects.segment_checks).await?;
     let letters: Vec<&Letter> = effects.letters.iter().collect();
-    dead_letters::store::insert(&mut tx, &letters).await?;
     let (app_id, now) = (effects.app_id, effects.now);
+    dead_letters::store::insert(&mut tx, &letters, now).await?;
     // The sender finds them by polling.
     let _polled = dead_letters::announce(&mut tx, app_id, &effects.webhooks, &letters, now).await?;
     let reserved = inner

@@ -15,8 +15,8 @@ use super::shadow::{self, Comparison, Comparisons};
 use super::statistics::{self, Made, Statistics};
 use crate::rollout_period::RolloutPeriod;
 
-/// How often a version that failed is looked at. More than once: two processes that write at the same time do not
-/// see each other's counts.
+/// How often a version that may have to be rolled back is looked at. More than once: two processes that write at the same
+/// time do not see each other's counts.
 const LOOKS: u8 = 3;
 
 /// Notes calls. Shared by everything that makes any.
@@ -26,8 +26,8 @@ pub struct Recorder {
     statistics: Statistics,
     logs: Logs,
     comparisons: Comparisons,
-    /// Versions that failed lately, and how often each is to be looked at.
-    failing: Mutex<HashMap<Arc<RolloutPeriod>, u8>>,
+    /// Versions that may have to be rolled back, and how often each is to be looked at.
+    looks: Mutex<HashMap<Arc<RolloutPeriod>, u8>>,
     /// Held while something is written, so that who asks for what was noted finds it in the database.
     writing: tokio::sync::Mutex<()>,
 }
@@ -39,7 +39,7 @@ impl Recorder {
             statistics: Statistics::default(),
             logs: Logs::default(),
             comparisons: Comparisons::default(),
-            failing: Mutex::default(),
+            looks: Mutex::default(),
             writing: tokio::sync::Mutex::default(),
         }
     }
@@ -98,9 +98,10 @@ impl Recorder {
         }
         let written = self.write(db, &counts, &lines, &comparisons).await;
         if written.is_ok() {
-            let mut failing = self.failing.lock();
-            let terms = counts.failing().filter(|term| !term.has_no_role());
-            failing.extend(terms.map(|term| (Arc::clone(term), LOOKS)));
+            let terms = counts.to_look_at(self.clock.now());
+            let terms = terms.filter(|term| !term.has_no_role());
+            let mut looks = self.looks.lock();
+            looks.extend(terms.map(|term| (Arc::clone(term), LOOKS)));
         } else {
             self.statistics.give_back(counts);
             self.logs.give_back(lines);
@@ -124,11 +125,11 @@ impl Recorder {
         tx.commit().await
     }
 
-    /// The versions that failed lately; each comes a few times.
-    pub fn failing(&self) -> Vec<Arc<RolloutPeriod>> {
-        let mut failing = self.failing.lock();
-        let found = failing.keys().cloned().collect();
-        failing.retain(|_, looks| {
+    /// The versions that may have to be rolled back; each comes a few times.
+    pub fn to_look_at(&self) -> Vec<Arc<RolloutPeriod>> {
+        let mut looks = self.looks.lock();
+        let found = looks.keys().cloned().collect();
+        looks.retain(|_, looks| {
             *looks -= 1;
             *looks > 0
         });

@@ -77,7 +77,8 @@ pub(super) async fn remove(
     let counted = counted(&mut tx, app_id, frequency, now).await?;
     drop(tx);
     let start = (Timestamp(i64::MIN), Uuid::nil());
-    for status in Status::ALL {
+    // One that waits for its campaign is not done with.
+    for status in Status::ALL.into_iter().filter(|it| *it != Status::Queued) {
         while !halt.is_cancelled() {
             let step = (app_id, status.name());
             if pass(services, step, start, before, &counted)

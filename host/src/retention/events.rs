@@ -170,20 +170,26 @@ pub async fn with_requests(tx: &mut Tx, events: &[OldRow]) -> Result<HashSet<i64
     Ok(found.into_iter().collect())
 }
 
-/// The numbers of the events that a timer or an occasion will ask about.
+/// The numbers of the events that will be asked about: by a timer or an occasion, by a dead letter's replay, or by a message
+/// that waits for its campaign.
 pub async fn with_work(tx: &mut Tx, events: &[OldRow]) -> Result<HashSet<i64>> {
     if events.is_empty() {
         return Ok(HashSet::new());
     }
+    let ids = events.iter().map(|event| event.event_id);
     // One statement: what a timer leads to takes its place in one transaction. Values in values, not joins: no planner
     // begins with all timers.
     let found: Vec<i64> = tx
-        .with_rows("v(seq, alias_number)", rows(events))
+        .with_rows("v(seq, alias_number, event_id)", rows(events).uuids(ids))
         .push(
             " SELECT v.seq FROM v WHERE
                 (SELECT t.id FROM timers t WHERE t.event_seq = v.seq AND t.subject_id =
                     (SELECT a.subject_id FROM aliases a WHERE a.number = v.alias_number) LIMIT 1) IS NOT NULL OR
                 (SELECT o.id FROM occasions o WHERE o.event_seq = v.seq AND o.subject_id =
+                    (SELECT a.subject_id FROM aliases a WHERE a.number = v.alias_number) LIMIT 1) IS NOT NULL OR
+                (SELECT l.id FROM dead_letters l WHERE l.alias_number = v.alias_number AND l.event_id = v.event_id
+                    AND l.stage <> 'validation' LIMIT 1) IS NOT NULL OR
+                (SELECT d.id FROM deliveries d WHERE d.event_seq = v.seq AND d.status = 'queued' AND d.subject_id =
                     (SELECT a.subject_id FROM aliases a WHERE a.number = v.alias_number) LIMIT 1) IS NOT NULL",
         )
         .fetch_values()

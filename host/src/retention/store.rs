@@ -6,11 +6,13 @@ use uuid::Uuid;
 /// Rows that one statement removes at the most.
 const STEP: i64 = 500;
 
-/// Removes dead letters of an app that came before an instant; answers how many.
+/// Removes dead letters of an app that are there since before an instant; answers how many. Those that servers of earlier
+/// versions made are as old as their events.
 pub(super) async fn delete_letters(tx: &mut Tx, app_id: Uuid, before: Timestamp) -> Result<u64> {
     tx.sql(
         "DELETE FROM dead_letters WHERE app_id = $1 AND id IN (
-            SELECT id FROM dead_letters WHERE app_id = $1 AND received_at < $2 ORDER BY id LIMIT $3)",
+            SELECT id FROM dead_letters WHERE app_id = $1 AND received_at < $2 AND coalesce(kept_at, received_at) < $2
+            ORDER BY id LIMIT $3)",
     )
     .bind(app_id)
     .bind(before)
@@ -19,7 +21,7 @@ pub(super) async fn delete_letters(tx: &mut Tx, app_id: Uuid, before: Timestamp)
     .await
 }
 
-/// Removes notes of an app that dead letters were replayed which came before an instant; answers how many.
+/// Removes notes of an app that dead letters were replayed which were there before an instant; answers how many.
 pub(super) async fn forget_replays(tx: &mut Tx, app_id: Uuid, before: Timestamp) -> Result<u64> {
     tx.sql(
         "DELETE FROM replayed_letters WHERE app_id = $1 AND id IN (

@@ -2,7 +2,8 @@
 //! next call of that plugin.
 //!
 //! An instance that was made ahead has run nothing but its start, which has asked the host for nothing: it is as one that is made when
-//! it is called. Where a start asks for anything, or takes long, all instances are made when they are called.
+//! it is called. Where a start asks for anything, or takes long several times in a row, all instances are made when they are
+//! called.
 
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
@@ -19,7 +20,9 @@ use crate::plugin::Version;
 use crate::store::State;
 
 /// How long a start may take for which no call waits. It counts as nobody's time.
-const DEADLINE: Duration = Duration::from_millis(2);
+const DEADLINE: Duration = Duration::from_millis(5);
+/// So many starts in a row that take longer are no accident of a busy machine.
+const LATE: u8 = 3;
 
 /// The instances that wait for a call. Plugins that nobody has any longer leave theirs until there is no room.
 pub(crate) struct Ahead {
@@ -64,7 +67,10 @@ impl Ahead {
     }
 
     fn make(&self, version: &Arc<Version>) {
-        if self.most == 0 || version.starts_late.load(Ordering::Relaxed) || self.has(version) {
+        if self.most == 0
+            || version.late_starts.load(Ordering::Relaxed) >= LATE
+            || self.has(version)
+        {
             return;
         }
         let shared = &version.shared;
@@ -79,14 +85,17 @@ impl Ahead {
         let started = version.pre.start(&mut store);
         let state = store.data_mut();
         state.end();
-        match started {
+        let late = match started {
             Ok(instance) if !state.was_asked() && began.elapsed() < DEADLINE => {
                 let instance = instance.into_inner();
                 self.keep(version, Ready { store, instance });
+                0
             }
             // Its calls say what is wrong, and it is the app's time that they take.
-            _ => version.starts_late.store(true, Ordering::Relaxed),
-        }
+            _ if state.was_asked() => LATE,
+            _ => version.late_starts.load(Ordering::Relaxed) + 1,
+        };
+        version.late_starts.store(late, Ordering::Relaxed);
     }
 }
 

@@ -1,7 +1,7 @@
 //! From bytes to a plugin.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU8;
 
 use wasmtime::component::Component;
 
@@ -120,7 +120,7 @@ pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadErr
         digest,
         imports: outline.imports,
         exports: outline.exports,
-        starts_late: AtomicBool::new(false),
+        late_starts: AtomicU8::new(0),
     };
     let (description, _) = version.describe().map_err(LoadError::DescribeFailed)?;
     check(&description).map_err(LoadError::BadDescription)?;

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU8;
 
 use wasmtime::Store;
 
@@ -84,8 +84,8 @@ pub(crate) struct Version {
     pub(crate) digest: String,
     pub(crate) imports: Vec<String>,
     pub(crate) exports: Vec<String>,
-    /// Whether no instance of it is made ahead.
-    pub(crate) starts_late: AtomicBool,
+    /// How many of its starts ahead took long in a row; from a number on, no instance of it is made ahead.
+    pub(crate) late_starts: AtomicU8,
 }
 
 impl Plugin {

@@ -312,8 +312,9 @@ fn keys(kind: Kind) -> &'static [&'static str] {
             "dayOfMonth",
             "delaySeconds",
             "occurrence",
+            "cancelOn",
         ],
-        Kind::Manual => &["kind", "delaySeconds", "occurrence"],
+        Kind::Manual => &["kind", "delaySeconds", "occurrence", "cancelOn"],
         Kind::Segment => &[
             "kind",
             "segmentId",

@@ -61,7 +61,7 @@ pub async fn run(services: Shared, halt: CancellationToken) {
 
 async fn turn(services: &Services, told: &mut Told) -> nudge_db::Result<()> {
     services.plugins.recorder.flush(&services.db).await?;
-    for term in services.plugins.recorder.failing() {
+    for term in services.plugins.recorder.to_look_at() {
         if let Err(error) = look_at(services, &term, told).await {
             tracing::warn!(
                 plugin.name = term.name,

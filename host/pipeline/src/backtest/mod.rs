@@ -31,6 +31,7 @@ pub use report::erase_subject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 use triggers::Triggers;
 use uuid::Uuid;
 use validations::Validations;
@@ -103,6 +104,18 @@ struct Context {
     app_id: Uuid,
     db: Db,
     runtime: Handle,
+    halt: CancellationToken,
+}
+
+impl Context {
+    /// An error once the server stops. Between two calls of a plugin, of which each may take its whole time.
+    fn check(&self) -> nudge_db::Result<()> {
+        if self.halt.is_cancelled() {
+            let cause = std::io::Error::other("the server stops");
+            return Err(nudge_db::Error::unavailable(cause));
+        }
+        Ok(())
+    }
 }
 
 /// Either simulation.
@@ -172,6 +185,7 @@ pub async fn run(services: &Arc<Services>, job: &mut RunningJob) -> Result<Value
         app_id: app.id,
         db: services.db.clone(),
         runtime: Handle::current(),
+        halt: job.halt(),
     };
     let mut simulation = match versions.candidate.kind() {
         Kind::Trigger => Simulation::Triggers(Box::new(Triggers::new(context, &versions, report))),
@@ -279,7 +293,9 @@ async fn run_all(
             }
             Ok::<_, nudge_db::Error>((simulation, left))
         });
-        (simulation, left) = slice.await??;
+        let slice = slice.await;
+        job.check()?;
+        (simulation, left) = slice??;
         tokio::time::sleep(started.elapsed().min(LONGEST_PAUSE)).await;
     }
     Ok(simulation)
@@ -302,8 +318,10 @@ async fn finish(
             let ended = triggers.pass_time(until, SLICE)?;
             Ok::<_, nudge_db::Error>((triggers, ended))
         });
+        let slice = slice.await;
+        job.check()?;
         let ended;
-        (triggers, ended) = slice.await??;
+        (triggers, ended) = slice??;
         if ended {
             return Ok(Simulation::Triggers(triggers));
         }

@@ -201,6 +201,7 @@ impl Side {
         concerned: &Concerned,
         made: &mut Made,
     ) -> nudge_db::Result<bool> {
+        context.check()?;
         let scene = batch.scene;
         let targets: Vec<usize> = concerned.keys().copied().collect();
         let transcript = Transcript::default();

@@ -114,6 +114,7 @@ impl Validations {
         declared: &[Declared<'_>],
         properties: impl Fn(&Target) -> &Arc<[String]>,
     ) -> nudge_db::Result<Option<Vec<bool>>> {
+        self.context.check()?;
         let mut items_of: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for (number, (_, definition)) in (0_u32..).zip(declared) {
             items_of.entry(*definition).or_default().push(number);

@@ -112,6 +112,11 @@ impl RunningJob {
         Ok(store::replace_input(tx, self, left).await?)
     }
 
+    /// Is cancelled once the server stops.
+    pub fn halt(&self) -> CancellationToken {
+        self.halt.clone()
+    }
+
     /// An error once the server stops; long steps ask now and then.
     pub fn check(&self) -> Result<(), Error> {
         if self.halt.is_cancelled() {

@@ -40,6 +40,10 @@ impl Logs {
             "text" => false,
             other => anyhow::bail!("telemetry.logFormat: `{other}` is neither `text` nor `json`"),
         };
+        anyhow::ensure!(
+            !config.log_filter.contains('['),
+            "telemetry.logFilter: name targets and levels, as in `info,sqlx=warn`: spans and fields are no filters"
+        );
         // Its cause says the same.
         let filter = (config.log_filter.parse::<Targets>())
             .map_err(|error| anyhow::anyhow!("telemetry.logFilter: {error}"))?;

@@ -12,6 +12,7 @@ use nudge_wasm::{Call, Failed};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use crate::rollout::PROBATION;
 use crate::rollout_period::RolloutPeriod;
 
 /// Rows that wait for the database at the most; what is counted past that is not.
@@ -187,10 +188,12 @@ impl Taken {
         self.0.is_empty()
     }
 
-    /// The versions that failed.
-    pub(super) fn failing(&self) -> impl Iterator<Item = &Arc<RolloutPeriod>> {
-        let failed = self.0.iter().filter(|(key, _)| key.failed());
-        failed.map(|(key, _)| &key.term)
+    /// The versions that failed, and those that may be rolled back for earlier failures: any call can be the one with which
+    /// they have been called often enough.
+    pub(super) fn to_look_at(&self, now: Timestamp) -> impl Iterator<Item = &Arc<RolloutPeriod>> {
+        let found = (self.0.iter())
+            .filter(move |(key, _)| key.failed() || now.since(key.term.since) < PROBATION);
+        found.map(|(key, _)| &key.term)
     }
 }
 
@@ -246,7 +249,9 @@ mod tests {
             });
         }
         let taken = statistics.take();
-        assert_eq!(taken.failing().collect::<Vec<_>>(), [&one]);
+        let late = term("1.0.0").since.plus(PROBATION);
+        assert_eq!(taken.to_look_at(late).collect::<Vec<_>>(), [&one]);
+        assert_eq!(taken.to_look_at(one.since).count(), 3);
         assert!(statistics.take().is_empty());
         statistics.give_back(taken);
         let Taken(rows) = statistics.take();

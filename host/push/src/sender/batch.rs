@@ -225,7 +225,7 @@ impl Batch {
         let settled = |id: Uuid| after.iter().any(|row| row.id == id);
         let letters = write.letters.iter().filter(|(id, _)| settled(*id));
         let letters: Vec<&Letter> = letters.map(|(_, letter)| letter).collect();
-        dead_letters::store::insert(&mut tx, &letters).await?;
+        dead_letters::store::insert(&mut tx, &letters, now).await?;
         let told = dead_letters::announce(&mut tx, app.id, &app.webhooks, &letters, now).await?;
         self.give_up(&mut tx, waiting, now).await?;
         let queued =

@@ -169,10 +169,10 @@ pub struct Inserted {
     pub new: HashSet<Uuid>,
 }
 
-/// Adds letters, each in place of one with its id.
+/// Adds letters, each in place of one with its id. They are kept for their days from now on, however old their events are.
 ///
 /// A letter of the validation stage is left out if an event of its id is there: that one was accepted.
-pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<Inserted> {
+pub async fn insert(tx: &mut Tx, letters: &[&Letter], now: Timestamp) -> Result<Inserted> {
     // What a client sends twice at once may be here twice, and a statement takes each row once.
     let distinct: HashMap<Uuid, &Letter> =
         letters.iter().map(|letter| (letter.id, *letter)).collect();
@@ -185,12 +185,12 @@ pub async fn insert(tx: &mut Tx, letters: &[&Letter]) -> Result<Inserted> {
     distinct.sort_unstable_by_key(|letter| letter.id);
     let mut new = HashSet::with_capacity(distinct.len());
     for chunk in distinct.chunks(Rows::MOST) {
-        new.extend(write(tx, chunk, LEAVE).await?);
+        new.extend(write(tx, chunk, LEAVE, now).await?);
     }
     let mut kept = new.clone();
     distinct.retain(|letter| !new.contains(&letter.id));
     for chunk in distinct.chunks(Rows::MOST) {
-        kept.extend(write(tx, chunk, REPLACE).await?);
+        kept.extend(write(tx, chunk, REPLACE, now).await?);
     }
     Ok(Inserted { kept, new })
 }
@@ -202,12 +202,18 @@ const REPLACE: &str =
     " ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, violations = excluded.violations,
         plugin_name = excluded.plugin_name, plugin_version = excluded.plugin_version,
         event = excluded.event, timestamp = excluded.timestamp, received_at = excluded.received_at,
+        kept_at = excluded.kept_at,
         session_number = excluded.session_number, opens_session = excluded.opens_session,
         origin = excluded.origin, client_timestamp = excluded.client_timestamp,
         detail = excluded.detail RETURNING id";
 
 /// Adds letters; answers which were added, or replaced if that is what is done about those that are there.
-async fn write(tx: &mut Tx, letters: &[&Letter], if_there: &'static str) -> Result<Vec<Uuid>> {
+async fn write(
+    tx: &mut Tx,
+    letters: &[&Letter],
+    if_there: &'static str,
+    now: Timestamp,
+) -> Result<Vec<Uuid>> {
     tx.with_rows(
         "v(id, app_id, alias_number, event_id, event_name, stage, reason, violations, plugin_name,
            plugin_version, campaign_id, event, timestamp, received_at, session_number, opens_session,
@@ -219,13 +225,14 @@ async fn write(tx: &mut Tx, letters: &[&Letter], if_there: &'static str) -> Resu
                                     plugin_name, plugin_version, campaign_id, event, timestamp, received_at,
                                     session_number, opens_session, origin, client_timestamp, detail,
                                     timer_id, timer_key, timer_payload, timer_due_at, timer_last_seq,
-                                    attempts, state)
+                                    attempts, state, kept_at)
           SELECT v.id, v.app_id, v.alias_number, v.event_id, v.event_name, v.stage, v.reason, v.violations,
                  v.plugin_name, v.plugin_version, v.campaign_id, v.event, v.timestamp, v.received_at,
                  v.session_number, v.opens_session, v.origin, v.client_timestamp, v.detail,
-                 v.timer_id, v.timer_key, v.timer_payload, v.timer_due_at, v.timer_last_seq, 0, 'open'
-          FROM v WHERE true",
+                 v.timer_id, v.timer_key, v.timer_payload, v.timer_due_at, v.timer_last_seq, 0, 'open', ",
     )
+    .push_bind(now)
+    .push(" FROM v WHERE true")
     .push(if_there)
     .fetch_values()
     .await

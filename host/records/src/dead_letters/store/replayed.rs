@@ -10,7 +10,7 @@ use uuid::Uuid;
 struct TakenRow {
     id: Uuid,
     app_id: Uuid,
-    received_at: Timestamp,
+    kept_at: Timestamp,
 }
 
 /// Removes letters, each of its app, since they are replayed, and notes that; answers which were there.
@@ -24,7 +24,7 @@ pub async fn take(tx: &mut Tx, letters: &[(Uuid, Uuid)]) -> Result<HashSet<Uuid>
             .with_rows("v(id, app_id)", rows)
             .push(
                 " DELETE FROM dead_letters WHERE (id, app_id) IN (SELECT v.id, v.app_id FROM v)
-                  RETURNING id, app_id, received_at",
+                  RETURNING id, app_id, coalesce(kept_at, received_at) AS kept_at",
             )
             .fetch_all()
             .await?;
@@ -41,11 +41,11 @@ async fn note_replayed(tx: &mut Tx, letters: &[TakenRow]) -> Result<()> {
     let rows = Rows::new()
         .uuids(letters.iter().map(|letter| letter.id))
         .uuids(letters.iter().map(|letter| letter.app_id))
-        .timestamps(letters.iter().map(|letter| letter.received_at));
-    tx.with_rows("v(id, app_id, received_at)", rows)
+        .timestamps(letters.iter().map(|letter| letter.kept_at));
+    tx.with_rows("v(id, app_id, kept_at)", rows)
         .push(
             " INSERT INTO replayed_letters (id, app_id, received_at)
-              SELECT v.id, v.app_id, v.received_at FROM v WHERE true
+              SELECT v.id, v.app_id, v.kept_at FROM v WHERE true
               ON CONFLICT (id) DO UPDATE SET received_at = excluded.received_at",
         )
         .execute()
