@@ -8,7 +8,7 @@ use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::identity::Backend;
-use crate::runs::scheduled;
+use crate::runs::{issued, over, scheduled};
 
 on_both_backends!(
     a_delayed_firing_appears_when_it_is_due,
@@ -30,6 +30,7 @@ on_both_backends!(
     what_arrived_late_cancels_nothing_of_its_own_batch,
     as_many_firings_wait_as_there_are,
     firings_of_two_who_merge_wait_on,
+    a_delay_of_a_run_is_cancelled_by_an_event,
 );
 
 /// A trigger that waits for a few seconds, and what cancels it.
@@ -465,4 +466,20 @@ async fn firings_of_two_who_merge_wait_on(app: &mut TestApp) {
     let all = async || app.count("instructions").await == 4;
     app.until("all fire", all).await;
     assert_eq!(offered(app, &merged).await, 4);
+}
+
+async fn a_delay_of_a_run_is_cancelled_by_an_event(app: &mut TestApp) {
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    let cancels = json!([{"eventName": "paid"}]);
+    let trigger = json!({"kind": "schedule", "delaySeconds": 600, "cancelOn": cancels});
+    scheduled(app, json!({"trigger": trigger})).await;
+    over(app, 1).await;
+    let paid = app.event(&ada, "paid", &json!({}));
+    app.ingest(&ada, &[paid]).await.ok();
+    app.until("one waits", async || app.count("timers").await == 1)
+        .await;
+    app.advance(601);
+    let polled = app.poll(&bob, "?wait=25").await.ok();
+    assert_eq!(polled["items"].as_array().unwrap().len(), 1);
+    assert_eq!(issued(app).await, (1, 1));
 }

@@ -20,7 +20,6 @@ on_both_backends!(
     nothing_is_left_of_a_run_whose_campaign_is_over,
     a_campaign_is_completed_when_nothing_of_it_is_on_offer,
     a_delay_holds_for_a_run_too,
-    a_delay_of_a_run_is_cancelled_by_an_event,
     a_delay_of_a_run_that_was_paused_goes_on,
     a_decision_about_an_occasion_can_be_made_again,
     nobody_can_send_the_event_of_an_occasion,
@@ -411,22 +410,6 @@ async fn a_delay_holds_for_a_run_too(app: &mut TestApp) {
     app.restart().await;
     app.advance(601);
     let polled = app.poll(&ada, "?wait=25").await.ok();
-    assert_eq!(polled["items"].as_array().unwrap().len(), 1);
-    assert_eq!(issued(app).await, (1, 1));
-}
-
-async fn a_delay_of_a_run_is_cancelled_by_an_event(app: &mut TestApp) {
-    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
-    let cancels = json!([{"eventName": "paid"}]);
-    let trigger = json!({"kind": "schedule", "delaySeconds": 600, "cancelOn": cancels});
-    scheduled(app, json!({"trigger": trigger})).await;
-    over(app, 1).await;
-    let paid = app.event(&ada, "paid", &json!({}));
-    app.ingest(&ada, &[paid]).await.ok();
-    app.until("one waits", async || app.count("timers").await == 1)
-        .await;
-    app.advance(601);
-    let polled = app.poll(&bob, "?wait=25").await.ok();
     assert_eq!(polled["items"].as_array().unwrap().len(), 1);
     assert_eq!(issued(app).await, (1, 1));
 }
