@@ -54,7 +54,7 @@ async fn around_management(
 /// For SDKs and customers' servers.
 fn sdk(services: &Shared) -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
-        .merge(nudge_people::router::sdk().with_state(Arc::clone(services.records())))
+        .merge(nudge_people::router::sdk().with_state(Arc::clone(services.pipeline())))
         .merge(nudge_ingest::router::sdk().with_state(Arc::clone(&services.ingest)))
         .merge(nudge_surveys::router::sdk().with_state(Arc::clone(services.pipeline())))
         .merge(nudge_push::router::sdk().with_state(Arc::clone(&services.push)))

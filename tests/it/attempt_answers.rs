@@ -131,8 +131,10 @@ async fn without_back_navigation_nobody_goes_back(app: &mut TestApp) {
         .ok();
     answer(app, &ada, &other, json!([["d", 1]])).await.ok();
     end(app, &ada, &other, "complete").await.ok();
-    // Sent again as it was, and the answer given last.
+    // Sent again as it was, which leads nowhere back, and the answer given last.
     answer(app, &ada, &attempt, json!([["q1", 3]])).await.ok();
+    let refused = answer(app, &ada, &attempt, json!([["q1", 9]])).await;
+    refused.refused(422, "invalid_answer");
     answer(app, &ada, &attempt, json!([["q1", 3], ["low", 5]]))
         .await
         .ok();

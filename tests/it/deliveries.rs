@@ -1,5 +1,6 @@
 //! What becomes of push messages: states, retries, restarts, what is kept (contract 9).
 
+use nudge_campaigns::webhooks::EventType;
 use serde_json::{Value, json};
 use tests::campaigns::states;
 use tests::providers::{Providers, Reply, apns};
@@ -228,9 +229,13 @@ async fn consent_is_asked_again_before_sending(app: &mut TestApp) {
 }
 
 async fn a_message_that_is_too_large_fails(app: &mut TestApp) {
+    app.config.webhooks.allow_http = true;
+    app.config.webhooks.allow_private_networks = true;
     let (providers, _, _) = shop(app).await;
+    let receiver = Receiver::start().await;
+    receiver.subscribe(app, "/", &[EventType::Failed]).await;
     let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null, "variants": [{"title": "t", "body": "b".repeat(4_000)}]}))
+        .campaign(&json!({"mode": "transactional", "trigger": null, "variants": [{"title": "t", "body": "b".repeat(5_000)}]}))
         .await;
     let failed = app
         .delivery_in(&order(app, &campaign).await, "failed")
@@ -238,6 +243,8 @@ async fn a_message_that_is_too_large_fails(app: &mut TestApp) {
     assert_eq!(failed["reason"], "payload_too_large");
     assert_eq!(states(&failed), ["queued", "failed"]);
     assert_eq!(providers.apns.received().len(), 0);
+    let told = receiver.wait(app, "/", 1).await.remove(0).json();
+    assert_eq!(told["data"]["platform"], "ios");
 }
 
 async fn lists_are_filtered_and_paged(app: &mut TestApp) {

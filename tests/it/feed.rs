@@ -178,11 +178,18 @@ async fn refused_events_are_there_for_an_hour(app: &mut TestApp) {
     assert_eq!(listed(app, &[("excludeName", "opened")]).await.len(), 3);
     assert_eq!(listed(app, &[("verdict", "accepted")]).await.len(), 1);
 
+    // Of one that is too large its name is kept, and nothing of what is large.
+    let large = app.event(&ada, "large", &json!({"text": "x".repeat(70_000)}));
+    app.ingest(&ada, &[large]).await.ok();
+    let shown = listed(app, &[("name", "large")]).await;
+    assert_eq!(shown[0]["errors"][0]["code"], "event_too_large");
+    assert!(shown[0]["timestamp"].is_string() && shown[0]["properties"] == json!({}));
+
     // Sent again as it must not be, what is there already is accepted, and was not refused.
     let mut again = good;
     again["timestamp"] = json!("2020-01-01T00:00:00Z");
     assert_eq!(app.ingest(&ada, &[again]).await.ok()["accepted"], 1);
-    assert_eq!(listed(app, &[("verdict", "rejected")]).await.len(), 5);
+    assert_eq!(listed(app, &[("verdict", "rejected")]).await.len(), 6);
 
     app.advance(3_601);
     let cursor_free = listed(app, &[]).await;

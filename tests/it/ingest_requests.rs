@@ -7,6 +7,7 @@ use tests::{TestApp, on_both_backends};
 on_both_backends!(
     a_request_that_breaks_the_contract_commits_nothing,
     a_request_has_1_to_500_events,
+    what_cannot_be_committed_is_503_whatever_the_reason,
     an_event_sent_again_is_accepted_and_changes_nothing,
     an_event_that_is_there_is_accepted_whatever_it_says,
     an_event_without_an_id_is_stored_once,
@@ -183,6 +184,18 @@ async fn an_event_without_an_id_is_stored_once(app: &mut TestApp) {
         assert_eq!(answer.ok()["accepted"], 1);
     }
     assert_eq!(app.stored("opened").await, 3);
+
+    // Sent again after its time, it is the same event.
+    app.set(|settings| settings.ingest.past_window_seconds = 60)
+        .await;
+    app.advance(3_600);
+    for (properties, accepted) in [(r#"{"a": 2}"#, 1), (r#"{"a": 3}"#, 0)] {
+        let answer = app
+            .post_raw("/v1/sdk/ingest", &ada.credential(), body(properties, &now))
+            .await;
+        assert_eq!(answer.ok()["accepted"], accepted);
+    }
+    assert_eq!(app.stored("opened").await, 3);
 }
 
 async fn unknown_keys_are_ignored(app: &mut TestApp) {
@@ -356,4 +369,27 @@ async fn instructions_are_present_exactly_when_delivery_was_sent(app: &mut TestA
     let event = app.event(&ada, "other", &json!({}));
     let data = app.ingest_and_ask(&ada, &[event]).await;
     assert_eq!(data["instructions"], json!([]));
+}
+
+/// A table that is gone is no outage of the database, and yet a reason to send the events again.
+async fn what_cannot_be_committed_is_503_whatever_the_reason(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let event = app.event(&ada, "opened", &json!({}));
+    let rename = async |statement: &'static str| {
+        let mut tx = app.services().db.write().await.unwrap();
+        tx.sql(statement).execute().await.unwrap();
+        tx.commit().await.unwrap();
+    };
+    rename("ALTER TABLE pending RENAME TO away").await;
+    let refused = app.ingest(&ada, std::slice::from_ref(&event)).await;
+    refused.refused(503, "unavailable");
+    assert!(!refused.header("retry-after").is_empty());
+    rename("ALTER TABLE away RENAME TO pending").await;
+    app.until("the event is taken", async || {
+        let answer = app.ingest(&ada, std::slice::from_ref(&event)).await;
+        answer.status == 200
+    })
+    .await;
+    app.settle().await;
+    assert_eq!(app.stored("opened").await, 1);
 }

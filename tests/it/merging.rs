@@ -389,6 +389,8 @@ async fn old_tokens_are_revoked_and_old_ids_lead_to_the_person(app: &mut TestApp
     let backend = Backend::new(app).await;
     let phone = backend.identify(app, "phone", "e-1").await;
     let web = app.session("web").await;
+    app.survey(&json!({"kind": "event", "eventName": "opened"}))
+        .await;
     let merged = backend.identify(app, "web", "e-1").await;
 
     app.poll(&web, "")
@@ -405,6 +407,12 @@ async fn old_tokens_are_revoked_and_old_ids_lead_to_the_person(app: &mut TestApp
     for session in [&phone, &merged] {
         let event = app.event(session, "opened", &json!({}));
         assert_eq!(app.ingest(session, &[event]).await.ok()["accepted"], 1);
+        app.settle().await;
+    }
+    for subject_id in [&web.subject_id, &phone.subject_id] {
+        let path = app.path(&format!("/decisions?subjectId={subject_id}"));
+        let list = app.get(&path, &app.viewer()).await.ok();
+        assert_eq!(list["items"].as_array().map(Vec::len), Some(2));
     }
     let token = Credential::bearer(&app.access.api_token);
     let path = app.path("/users/properties");

@@ -538,7 +538,7 @@ async fn refusals_are_told_with_their_places() {
     });
     let invalid = json!({
         "title": "Validation failed", "code": "validation_failed", "detail": "the body breaks the contract",
-        "errors": [{"pointer": "/percent", "code": "out_of_range", "detail": "must be from 1 to 99"}],
+        "errors": [{"pointer": "/percent", "code": "out_of_range", "detail": "must be from 1 to 100"}],
     });
     let (_script, url) = Script::start(&[(422, rejected), (422, invalid)]).await;
     let (_folder, file) = component();
@@ -558,7 +558,7 @@ async fn refusals_are_told_with_their_places() {
     ];
     assert_eq!(
         complaint(&nudge(&url, &arguments).await),
-        "nudge: 422 validation_failed: the body breaks the contract\n  /percent: must be from 1 to 99 (out_of_range)\n"
+        "nudge: 422 validation_failed: the body breaks the contract\n  /percent: must be from 1 to 100 (out_of_range)\n"
     );
 }
 

@@ -113,7 +113,7 @@ async fn changes_that_meet_leave_one_of_them(app: &mut TestApp) {
     let app = &*app;
     let changes = (1..=4).map(|number| activate(app, 1, json!({"version": version(number)})));
     for answer in futures_util::future::join_all(changes).await {
-        assert!([200, 503].contains(&answer.status), "{}", answer.text);
+        answer.ok();
     }
     let path = app.path(&format!("/plugins/{}", name(1)));
     let plugin = app.get(&path, &app.viewer()).await.ok();

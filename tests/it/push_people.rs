@@ -67,6 +67,9 @@ async fn messages_of_both_are_the_persons_and_go_on(app: &mut TestApp) {
     assert_eq!(merged.subject_id, phone.subject_id);
     assert_ne!(tablet.subject_id, phone.subject_id);
 
+    // The former id leads to the person too.
+    let former = format!("?subjectId={}", tablet.subject_id);
+    assert_eq!(app.deliveries(&former).await.len(), 3);
     let list = app
         .deliveries(&format!("?subjectId={}", phone.subject_id))
         .await;

@@ -535,7 +535,7 @@ async fn activations_that_cannot_be_are_refused(app: &mut TestApp) {
             "/percent",
         ),
         (
-            json!({"version": one, "strategy": "canary", "percent": 100}),
+            json!({"version": one, "strategy": "canary", "percent": 101}),
             "/percent",
         ),
         (
@@ -562,7 +562,7 @@ async fn activations_that_cannot_be_are_refused(app: &mut TestApp) {
         assert_eq!(answer.pointers(), [pointer], "{parts}");
     }
     activate(app, 1, json!({"version": one})).await.ok();
-    for percent in [1, 99] {
+    for percent in [1, 100] {
         let parts = json!({"version": version(2), "strategy": "canary", "percent": percent});
         activate(app, 1, parts).await.ok();
     }

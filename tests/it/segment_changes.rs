@@ -8,11 +8,14 @@ use crate::segments::{member, plan, segment, set};
 
 on_both_backends!(
     a_property_lets_somebody_enter_and_leave,
+    changes_that_follow_each_other_are_told_each,
+    somebody_new_is_in_by_default_and_leaves_by_an_event,
     an_event_lets_somebody_enter_once,
     who_is_in_already_fires_nothing,
     who_has_entered_since_nobody_waited_fires_nothing,
     time_alone_lets_somebody_leave,
     a_change_of_the_conditions_fires_nobody,
+    a_first_look_tells_of_those_it_has_passed,
     a_merge_enters_nobody_twice,
     a_first_event_makes_somebody_who_may_be_in,
     a_delay_is_cancelled_and_the_audience_is_asked,
@@ -78,6 +81,48 @@ async fn a_property_lets_somebody_enter_and_leave(app: &mut TestApp) {
     set(app, &ada, json!({"plan": "pro"})).await;
     fired(app, &enters, "ada", 2).await;
     assert_eq!(issued(app, &leaves, "ada").await, 1);
+}
+
+async fn changes_that_follow_each_other_are_told_each(app: &mut TestApp) {
+    let pros = segment(app, "pros", plan("pro")).await;
+    let (enters, leaves) = (on(app, &pros, "enter").await, on(app, &pros, "exit").await);
+    let once = visitors(1);
+    let mut once = once["include"].clone();
+    once["count"]["operator"] = json!("eq");
+    let once = segment(app, "once", json!({"include": once})).await;
+    let (visited, again) = (on(app, &once, "enter").await, on(app, &once, "exit").await);
+    quiet(app).await;
+    for number in 0..10 {
+        let name = format!("ada-{number}");
+        let ada = app.session(&name).await;
+        set(app, &ada, json!({"plan": "pro"})).await;
+        set(app, &ada, json!({"plan": "free"})).await;
+        // Each decided about before the next comes, as `delivery` has it.
+        for _ in 0..2 {
+            app.ingest_and_ask(&ada, &[app.event(&ada, "visit", &json!({}))])
+                .await;
+        }
+        for survey in [&enters, &leaves, &visited, &again] {
+            fired(app, survey, &name, 1).await;
+        }
+    }
+}
+
+async fn somebody_new_is_in_by_default_and_leaves_by_an_event(app: &mut TestApp) {
+    let idle = json!({"exclude": visitors(1)["include"].clone()});
+    let idle = segment(app, "idle", idle).await;
+    let (enters, leaves) = (on(app, &idle, "enter").await, on(app, &idle, "exit").await);
+    quiet(app).await;
+    let backend = Backend::new(app).await;
+    for (name, session) in [
+        ("ada", app.session("ada").await),
+        ("e-1", backend.identify(app, "bob", "e-1").await),
+    ] {
+        fired(app, &enters, name, 1).await;
+        visit(app, &session).await;
+        fired(app, &leaves, name, 1).await;
+        assert_eq!(issued(app, &enters, name).await, 1);
+    }
 }
 
 /// People with so many events `visit` within a week.
@@ -193,6 +238,28 @@ async fn a_change_of_the_conditions_fires_nobody(app: &mut TestApp) {
     }
     set(app, &ada, json!({"plan": "free"})).await;
     fired(app, &enters, "ada", 1).await;
+}
+
+async fn a_first_look_tells_of_those_it_has_passed(app: &mut TestApp) {
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    let pros = segment(app, "pros", plan("pro")).await;
+    let enters = on(app, &pros, "enter").await;
+    quiet(app).await;
+    // As it was when the look had come to the first of the two.
+    let mut tx = app.services().db.write().await.unwrap();
+    let updated = tx.sql(
+        "UPDATE segments SET based_version = based_version - 1, looked_to = (SELECT id FROM subjects ORDER BY id LIMIT 1)
+         WHERE looked_version = audience_version AND looked_to IS NULL
+           AND newest_subject = (SELECT id FROM subjects ORDER BY id DESC LIMIT 1)",
+    );
+    assert_eq!(updated.execute().await.unwrap(), 1);
+    tx.commit().await.unwrap();
+    for session in [&bob, &ada] {
+        set(app, session, json!({"plan": "pro"})).await;
+    }
+    fired(app, &enters, "ada", 1).await;
+    quiet(app).await;
+    assert_eq!(issued(app, &enters, "bob").await, 0);
 }
 
 async fn a_merge_enters_nobody_twice(app: &mut TestApp) {

@@ -78,7 +78,7 @@ async fn a_person_is_shown_with_everything_that_is_known(app: &mut TestApp) {
     set(
         app,
         &ada,
-        json!({"plan": "pro", "age": 41, "gone": null, "long": "x".repeat(2_000)}),
+        json!({"plan": "pro", "age": 41, "gone": null, "a long one": "x".repeat(2_000)}),
     )
     .await;
     app.settle().await;

@@ -144,6 +144,19 @@ impl ApiError {
         }
     }
 
+    /// A defect whose request may be made again is logged as a defect, and told as what can't be done now.
+    #[must_use]
+    pub fn may_be_repeated(self) -> Self {
+        if self.code != Code::Internal {
+            return self;
+        }
+        if let Some(cause) = &self.cause {
+            let chain = format!("{cause:#}");
+            tracing::error!(error = chain, "a request that may be repeated failed");
+        }
+        Self::new(Code::Unavailable)
+    }
+
     /// One request too many; the next may come after so many seconds.
     pub fn rate_limited(retry_after_seconds: i64) -> Self {
         Self {

@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::event::Refusal;
+use super::rejected::Said;
 
 /// A delivery names at most this many events (specification 8).
 const MOST_DELIVERY_IDS: usize = 20;
@@ -186,7 +187,7 @@ impl<'a> Events<'a> {
     }
 
     /// Each event's fields, or why it has none.
-    pub(super) fn each(self) -> impl Iterator<Item = Result<EventBody<'a>, Refusal>> {
+    pub(super) fn each(self) -> impl Iterator<Item = Result<EventBody<'a>, (Refusal, Said)>> {
         let (read, apart) = match self {
             Self::Read(events) => (events, Vec::new()),
             Self::Apart(events) => (Vec::new(), events),
@@ -197,10 +198,12 @@ impl<'a> Events<'a> {
 }
 
 impl<'a> EventBody<'a> {
-    /// Reads one event.
-    pub(super) fn read(raw: &'a RawValue) -> Result<Self, Refusal> {
-        let event: UntypedEvent<'_> = serde_json::from_str(raw.get())
-            .map_err(|error| (None, "invalid_properties", error.to_string()))?;
+    /// Reads one event; or says why it can't be one, and what it says.
+    pub(super) fn read(raw: &'a RawValue) -> Result<Self, (Refusal, Said)> {
+        let event: UntypedEvent<'_> = serde_json::from_str(raw.get()).map_err(|error| {
+            let refusal = (None, "invalid_properties", error.to_string());
+            (refusal, Said::default())
+        })?;
         let event = Self {
             event_id: Field::of(event.event_id),
             name: Field::of(event.name),
@@ -211,7 +214,13 @@ impl<'a> EventBody<'a> {
         };
         if raw.get().len() > MOST_BYTES {
             let message = format!("an event has at most {MOST_BYTES} bytes");
-            return Err((event.id(), "event_too_large", message));
+            let refusal = (event.id(), "event_too_large", message);
+            // So much is not kept.
+            let named = Self {
+                properties: None,
+                ..event
+            };
+            return Err((refusal, Said::by(&named)));
         }
         Ok(event)
     }

@@ -83,7 +83,9 @@ pub(super) fn check_all(
                     Rejection::new(index, event_id, code, message).saying(Said::by(&body))
                 }
             },
-            Err((event_id, code, message)) => Rejection::new(index, event_id, code, message),
+            Err(((event_id, code, message), said)) => {
+                Rejection::new(index, event_id, code, message).saying(said)
+            }
         };
         rejections.push(refusal);
     }
@@ -152,7 +154,11 @@ fn check(
         let message = format!(
             "timestamp must be within {past} s before and {future} s after the server's time"
         );
-        return Err((event_id, "timestamp_out_of_window", message));
+        // One that came in time, sent again, is known by its id.
+        let said = body.properties.map_or("{}", |raw| raw.get());
+        let is_event = properties::check(said).is_ok();
+        let id = event_id.or_else(|| is_event.then(|| derived_id(rules, name, sent, said)));
+        return Err((id, "timestamp_out_of_window", message));
     }
     if rules.events_after.is_some_and(|after| timestamp <= after) {
         return Err(refuse("suppressed_subject", DELETED));

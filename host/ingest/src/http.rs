@@ -54,8 +54,18 @@ pub async fn ingest_events(
     take(&services, &caller, &notes, &text).await
 }
 
-/// Takes the events of a body, whichever way it came.
+/// Takes the events of a body, whichever way it came. Events that can't be committed are 503, whatever the reason (contract 3).
 pub(super) async fn take(
+    services: &Shared,
+    caller: &Caller,
+    notes: &Notes,
+    text: &str,
+) -> Result<Data<IngestView>, ApiError> {
+    let taken = take_all(services, caller, notes, text).await;
+    taken.map_err(ApiError::may_be_repeated)
+}
+
+async fn take_all(
     services: &Shared,
     caller: &Caller,
     notes: &Notes,

@@ -251,7 +251,9 @@ pub(super) async fn named(
     let (db, pseudonyms) = (&services.db, &services.pseudonyms);
     let now = services.clock.now();
     let kind = AliasKind::External;
-    let standing = subjects::ensure(db, pseudonyms, app_id, kind, user_id, None, now).await?;
+    // The event that comes with the name has the person looked at.
+    let of = (app_id, false);
+    let standing = subjects::ensure(db, pseudonyms, of, kind, user_id, None, now).await?;
     if !standing.is_nobody() {
         return Ok((standing, false));
     }

@@ -6,8 +6,8 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::services::Shared;
 use crate::{feed, privacy, segments, sessions, users};
 
-/// Sessions and consent.
-pub fn sdk() -> OpenApiRouter<Shared> {
+/// Sessions and consent. A new person is to be looked at by the pipeline.
+pub fn sdk() -> OpenApiRouter<PipelineState> {
     sessions::routes()
 }
 

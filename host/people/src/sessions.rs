@@ -11,6 +11,7 @@ use nudge_apps::subject_token::{self, SubjectToken};
 use nudge_db::Timestamp;
 use nudge_http::body::OptionalJson;
 use nudge_http::{ApiError, Code, Data, Json};
+use nudge_pipeline::services::Shared;
 use nudge_platform::clock;
 use nudge_push::credentials::{Identity, store as credentials};
 use nudge_push::providers::Environment;
@@ -24,8 +25,6 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
-
-use crate::services::Shared;
 
 /// Sessions and consent, for SDKs.
 pub fn routes() -> OpenApiRouter<Shared> {
@@ -200,6 +199,7 @@ async fn identified(
         issued_at: identity.issued_at,
         platform: request.platform.as_deref(),
         client_id: request.client_id,
+        is_watched: !app.segments.watched.is_empty(),
     };
     let linked = match link::link(&services.db, &services.pseudonyms, link, now).await {
         Err(refusal @ (link::Error::Suppressed | link::Error::Erasing(_))) => {
@@ -218,6 +218,9 @@ async fn identified(
     for subject_id in linked.concerned() {
         services.polls.wake(subject_id);
     }
+    if link.is_watched {
+        services.pipeline.segment_checks().wake();
+    }
     Ok((linked.standing, identity.expires_at))
 }
 
@@ -232,16 +235,20 @@ async fn unproven(
     let now = services.clock.now();
     let (kind, name) = (AliasKind::Anonymous, &request.anonymous_id);
     let platform = request.platform.as_deref();
+    let is_watched = !app.segments.watched.is_empty();
     let standing = nudge_records::subjects::ensure(
         &services.db,
         &services.pseudonyms,
-        app.id,
+        (app.id, is_watched),
         kind,
         name,
         platform,
         now,
     )
     .await?;
+    if is_watched {
+        services.pipeline.segment_checks().wake();
+    }
     let mut proven_until = None;
     if standing.external_id.is_some() {
         let required = || ApiError::new(Code::IdentityRequired);

@@ -29,6 +29,8 @@ use super::work::{Fired, Source, Work};
 use super::{Inner, devices, run_firings};
 use crate::delivery_rules::{self, Gate};
 use crate::quota;
+use crate::segments::checks;
+use crate::segments::decide::Means;
 use crate::shadow::Trials;
 
 /// Why a batch could not be processed. Nothing of it has taken effect.
@@ -98,6 +100,8 @@ async fn process_with(
     let mut reader = Reader::new(&inner.db);
     let before = reading::subjects(&mut reader, app.id, works, recalled).await?;
     keep_replays_apart(works, &before)?;
+    let touched = segments_touched(app, works, &before);
+    checks::look_ahead(Means::of_pipeline(inner), app, &touched).await?;
     let mut after = as_of(&before.all, inner.clock.now());
     let mut states = memory::states(recalled, &before.all);
     let given = run_firings::of(&mut reader, app.id, works, &before).await?;
@@ -141,7 +145,7 @@ async fn process_with(
     let messages = messages::make(inner, app, &items, &after, &decisions.fired, &gate).await?;
     let mut effects = Effects::new(app, works, &items, after, decisions, (gate, messages));
     effects.devices = devices::sightings(works, &before);
-    effects.segment_checks = segments_touched(app, works, &before);
+    effects.segment_checks = touched;
     commit(inner, &mut effects).await?;
     calls.settle();
     memory::update(&mut states, &effects);

@@ -23,7 +23,7 @@ pub struct Release {
 pub enum Strategy {
     /// It sees what the active version sees; what it decides has no effect.
     Shadow,
-    /// It decides about so many of a hundred subjects, 1 to 99.
+    /// It decides about so many of a hundred subjects, 1 to 100.
     Canary(u8),
 }
 
@@ -44,9 +44,11 @@ impl Strategy {
         }
     }
 
-    /// A canary for so many of a hundred subjects; none: that would be nobody, or everybody.
+    /// A canary for so many of a hundred subjects; none: that would be nobody, or more than there are.
     pub fn canary(percent: u8) -> Option<Self> {
-        (1..100).contains(&percent).then_some(Self::Canary(percent))
+        (1..=100)
+            .contains(&percent)
+            .then_some(Self::Canary(percent))
     }
 
     /// The strategy that a row of the database names.
@@ -312,7 +314,7 @@ mod tests {
 
     #[test]
     fn strategies_are_read_as_they_are_written() {
-        for strategy in [Strategy::Shadow, Strategy::Canary(1), Strategy::Canary(99)] {
+        for strategy in [Strategy::Shadow, Strategy::Canary(1), Strategy::Canary(100)] {
             let percent = strategy.percent().map(i64::from);
             assert_eq!(Strategy::parse(strategy.name(), percent), Some(strategy));
         }

@@ -15,6 +15,7 @@ mod shell;
 mod token;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -41,7 +42,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run an embedded server with a demo app (the default).
+    /// Run an embedded server with a demo app. It is the default: its flags need no command.
     Dev(dev::Arguments),
     /// Run a server.
     Serve(ServerArguments),
@@ -144,7 +145,7 @@ impl ServerArguments {
 
 /// Runs the program: errors are one line on standard error and a status that is not zero.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match parse(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(error) => return misused(&error),
     };
@@ -154,6 +155,20 @@ pub fn main() -> ExitCode {
             complain(&error);
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Reads the arguments. Flags without a command are those of `dev`.
+fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let error = match Cli::try_parse_from(&arguments) {
+        Err(error) if error.kind() == ErrorKind::UnknownArgument => error,
+        parsed => return parsed,
+    };
+    let mut of_dev = arguments;
+    of_dev.insert(1.min(of_dev.len()), "dev".into());
+    match Cli::try_parse_from(of_dev) {
+        Err(other) if other.kind() == ErrorKind::UnknownArgument => Err(error),
+        parsed => parsed,
     }
 }
 
@@ -263,4 +278,39 @@ fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
             _ = interrupt.recv() => {}
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &[&str]) -> Result<Cli, clap::Error> {
+        let all = ["nudge"].iter().chain(arguments);
+        parse(all.map(OsString::from).collect())
+    }
+
+    #[test]
+    fn flags_without_a_command_are_those_of_dev() {
+        for arguments in [
+            &[][..],
+            &["--listen", "127.0.0.1:0", "--data-dir", "d", "--json", "f"],
+            &["--config", "c", "--listen", "127.0.0.1:0"],
+            &["dev", "--open"],
+        ] {
+            let command = parsed(arguments).unwrap().command;
+            assert!(
+                matches!(command, None | Some(Command::Dev(_))),
+                "{arguments:?}"
+            );
+        }
+        for (arguments, kind, named) in [
+            (&["--listen"][..], ErrorKind::InvalidValue, "--listen"),
+            (&["--lisn", "x"], ErrorKind::UnknownArgument, "--lisn"),
+            (&["config", "--lisn"], ErrorKind::UnknownArgument, "--lisn"),
+        ] {
+            let error = parsed(arguments).unwrap_err();
+            assert_eq!(error.kind(), kind, "{arguments:?}");
+            assert!(error.to_string().contains(named), "{error}");
+        }
+    }
 }

@@ -100,6 +100,11 @@ impl Error {
         Self::NotFound(format!("there is no plugin `{name}`; upload it first"))
     }
 
+    /// Others change the plugin at the same time: the request is made again, after theirs.
+    fn overtaken() -> Self {
+        Self::Storage(nudge_db::Error::lost_race())
+    }
+
     /// The app is gone.
     fn app_deleted() -> Self {
         Self::NotFound("the app was deleted".to_owned())

@@ -34,7 +34,7 @@ pub struct ActivateRequest {
     /// `instant` unless given.
     #[serde(default)]
     strategy: StrategyName,
-    /// How many of a hundred subjects a canary decides about, 1 to 99.
+    /// How many of a hundred subjects a canary decides about, 1 to 100.
     percent: Option<u8>,
     /// Whether the plugin is put into its kind's slot too.
     #[serde(default)]
@@ -112,7 +112,7 @@ impl ActivateRequest {
         let percent = |detail| Err(ApiError::field("/percent", "invalid", detail));
         let strategy = match (self.strategy, self.percent) {
             (StrategyName::Canary, share) => match share.and_then(Strategy::canary) {
-                None => return percent("a canary has a percent from 1 to 99"),
+                None => return percent("a canary has a percent from 1 to 100"),
                 canary => canary,
             },
             (_, Some(_)) => return percent("only a canary has a percent"),

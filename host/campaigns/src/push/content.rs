@@ -21,8 +21,8 @@ use crate::{links, variants};
 /// The longest name, title and body, in characters. What is sent has a limit of its own.
 pub(crate) const MOST_NAME: usize = 200;
 pub(crate) const MOST_DESCRIPTION: usize = 2_000;
-pub(crate) const MOST_TITLE: usize = 1_000;
-pub(crate) const MOST_BODY: usize = 4_000;
+pub(crate) const MOST_TITLE: usize = 4_096;
+pub(crate) const MOST_BODY: usize = 16_384;
 /// The longest URL, in characters.
 const MOST_URL: usize = 2_048;
 /// The longest collapse key and name of a sound, in bytes.

@@ -200,8 +200,10 @@ impl Collection<'_> {
                 let (kind, now) = (AliasKind::Anonymous, services.clock.now());
                 let platform = message.origin.platform.as_deref();
                 let (db, pseudonyms) = (&services.db, &services.pseudonyms);
+                // The event that comes with the name has the person looked at.
+                let of = (app_id, false);
                 let standing =
-                    subjects::ensure(db, pseudonyms, app_id, kind, name, platform, now).await?;
+                    subjects::ensure(db, pseudonyms, of, kind, name, platform, now).await?;
                 if self.trust == Trust::Anonymous && standing.external_id.is_some() {
                     let detail = "this anonymousId is that of an identified person, for whom a public write key does not speak";
                     return Ok(Err(("identity_required", detail)));
@@ -377,6 +379,8 @@ impl Collection<'_> {
             issued_at: message.moment(self.received_at).unwrap_or(self.received_at),
             platform: message.origin.platform.as_deref(),
             client_id: None,
+            // The event that comes with the names has the person looked at.
+            is_watched: false,
         };
         let now = services.clock.now();
         match link::link(&services.db, &services.pseudonyms, link, now).await {

@@ -19,6 +19,7 @@ use nudge_campaigns::settings::Privacy;
 use nudge_db::{Dialect, Timestamp, Tx};
 use nudge_http::Mark;
 use nudge_pipeline::Work;
+use nudge_pipeline::segments::checks;
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::event_names::PROPERTY_CHANGED;
 use nudge_records::events::Source;
@@ -117,6 +118,9 @@ pub async fn take(
     mark: Mark,
     actor: Option<&str>,
 ) -> Result<UpdateOutcome, Error> {
+    if app.segments.is_touched_by_properties() {
+        look_at_segments(services, app, whom).await?;
+    }
     let mut in_doubt = false;
     for tries in 1..MOST_TRIES {
         match attempt(services, app, (whom, source), update, mark, actor).await {
@@ -134,6 +138,26 @@ pub async fn take(
         }
     }
     attempt(services, app, (whom, source), update, mark, actor).await
+}
+
+/// Has what the person's last change means for segments decided before the next one. Nobody to be found is the update's to tell.
+async fn look_at_segments(services: &Services, app: &App, whom: &Whom) -> nudge_db::Result<()> {
+    let mut tx = services.db.read().await?;
+    let standing = match whom {
+        Whom::Token(token, _) => current::read(&mut tx, token).await.ok(),
+        Whom::Anonymous(id) => {
+            subjects::store::find(&mut tx, app.id, AliasKind::Anonymous, id).await?
+        }
+        Whom::External(id) => {
+            subjects::store::find(&mut tx, app.id, AliasKind::External, id).await?
+        }
+        Whom::Subject(id) => subjects::store::of_subject(&mut tx, app.id, *id).await?,
+    };
+    drop(tx);
+    match standing {
+        Some(standing) => checks::look_before_change(services, app, standing.subject_id).await,
+        None => Ok(()),
+    }
 }
 
 async fn attempt(

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{MOST_SCANNED, Search};
 
 /// Properties of one person in a list.
-const TOP_PROPERTIES: i64 = 20;
+const TOP_PROPERTIES: i64 = 100;
 /// The longest value of a property in a list, in characters of JSON.
 const TOP_PROPERTY_LENGTH: i64 = 1_024;
 /// Properties in a profile (contract 5).
@@ -319,17 +319,19 @@ pub async fn aliases(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Result<Vec<Alia
         .await
 }
 
-/// The first properties of people, by key, but for long ones.
+/// The first properties of people by key, of those that are not long.
 pub async fn top_properties(tx: &mut Tx, app_id: Uuid, ids: &[Uuid]) -> Result<Vec<Property>> {
     tx.with_rows("v(id)", Rows::new().uuids(ids.iter().copied()))
         .push(
             " SELECT p.subject_id, p.key, p.value, p.updated_at, p.source
               FROM v JOIN subject_properties p ON p.subject_id = v.id
-              WHERE p.key IN (SELECT f.key FROM subject_properties f WHERE f.subject_id = v.id
-                              ORDER BY f.key LIMIT ",
+              WHERE p.key <= (SELECT max(shown.key) FROM (
+                        SELECT f.key FROM subject_properties f WHERE f.subject_id = v.id AND length(f.value) <= ",
         )
+        .push_bind(TOP_PROPERTY_LENGTH)
+        .push(" ORDER BY f.key LIMIT ")
         .push_bind(TOP_PROPERTIES)
-        .push(") AND length(p.value) <= ")
+        .push(") shown) AND length(p.value) <= ")
         .push_bind(TOP_PROPERTY_LENGTH)
         .push(" AND p.app_id = ")
         .push_bind(app_id)

@@ -10,6 +10,7 @@ use nudge_platform::{clock, id};
 use nudge_plugin_runtime::cases::Difference;
 use nudge_records::decisions::record::Record;
 use nudge_records::decisions::store;
+use nudge_records::subjects;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -171,13 +172,17 @@ async fn list(
     let (mut scanned, mut scanned_bytes) = (0, 0);
     let mut ended = false;
     let mut tx = services.db.read().await?;
+    let subject_id = match query.subject_id {
+        Some(id) => Some(subjects::store::canonical(&mut tx, app_id, id).await?),
+        None => None,
+    };
     'pages: while scanned < SCANNED && scanned_bytes < SCANNED_BYTES {
         let wanted = match scanned_bytes.checked_div(scanned) {
             None => FIRST,
             Some(each) => (READ_BYTES / each.max(1)).clamp(1, READ_AT_ONCE),
         };
         let most = i64::try_from(wanted).unwrap_or(1);
-        let rows = store::list(&mut tx, app_id, query.subject_id, before, most).await?;
+        let rows = store::list(&mut tx, app_id, subject_id, before, most).await?;
         let last_page = rows.len() < wanted;
         for row in rows {
             if items.len() == limit {

@@ -1,10 +1,10 @@
 //! Looks at people whose segments may have changed, and begins sweeps.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use nudge_apps::App;
+use nudge_apps::services::Services;
 use nudge_campaigns::apps;
 use nudge_campaigns::segments::SWEEP_EVERY;
 use nudge_campaigns::segments::looking::{self, Asked};
@@ -15,12 +15,14 @@ use nudge_records::segment_checks;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::decide::{Question, decide};
+use super::decide::{Means, Question, decide};
 use super::{members, store};
 use crate::services::Shared;
 
 /// People who are looked at together.
 const PAGE: i64 = 256;
+/// People who are looked at before their next change, at the most.
+const MOST_AHEAD: i64 = 64;
 /// Apps whose sweeps begin in one go.
 const MOST_SWEEPS: i64 = 100;
 /// How soon a sweep is looked at again that goes on, or has failed.
@@ -63,7 +65,7 @@ async fn round(services: &Shared, halt: &CancellationToken) -> Result<Next> {
         }
         for (app_id, people) in by_app {
             if let Some(app) = services.apps.get(app_id).await? {
-                failed.note(look(services, &app, &people).await)?;
+                failed.note(look(Means::of(services), &app, &people).await)?;
             }
         }
     }
@@ -86,27 +88,51 @@ async fn round(services: &Shared, halt: &CancellationToken) -> Result<Next> {
     Ok(Next::At(next))
 }
 
+/// Looks at those of some people who are to be looked at, before something else changes them: of two changes of which the second
+/// takes the first back, both are told. Of more people than one call takes the others are looked at afterwards, and so is whoever
+/// can't be looked at now.
+pub(crate) async fn look_ahead(by: Means<'_>, app: &App, people: &[Uuid]) -> Result<()> {
+    if people.is_empty() {
+        return Ok(());
+    }
+    let mut tx = by.db.read().await?;
+    let noted = segment_checks::among(&mut tx, app.id, people, MOST_AHEAD).await?;
+    drop(tx);
+    if !noted.is_empty()
+        && let Err(error) = look(by, app, &noted).await
+    {
+        tracing::debug!(app.id = %app.id, %error, "people are looked at later");
+    }
+    Ok(())
+}
+
+/// The same for a person whose properties are about to change.
+pub async fn look_before_change(services: &Services, app: &App, person: Uuid) -> Result<()> {
+    look_ahead(Means::of(services), app, &[person]).await
+}
+
 /// Looks at people, and forgets that they were to be looked at, unless they have changed meanwhile.
-async fn look(services: &Shared, app: &Arc<App>, people: &[Uuid]) -> Result<()> {
+async fn look(by: Means<'_>, app: &App, people: &[Uuid]) -> Result<()> {
     let watched = &app.segments.watched;
     let questions: Vec<Question> = watched.iter().map(Question::from).collect();
     let asked: Vec<Asked> = watched
         .iter()
         .map(|segment| (segment.id, segment.version))
         .collect();
-    let mut tx = services.db.read().await?;
+    let mut tx = by.db.read().await?;
     let found = crate::store::subjects_of(&mut tx, app.id, people).await?;
     drop(tx);
-    let answers = decide(services, app.id, &questions, &found).await?;
+    let answers = decide(by, app.id, &questions, &found).await?;
     let looked: Vec<_> = found.into_iter().zip(answers).collect();
-    let now = services.clock.now();
-    let mut tx = services.db.write().await?;
-    let written = members::write(&mut tx, app, &asked, &looked, now).await?;
+    let now = by.clock.now();
+    let mut tx = by.db.write().await?;
+    let lock = tx.dialect().for_share();
+    let written = members::write(&mut tx, app, (&asked, lock), &looked, now).await?;
     // A campaign that was activated meanwhile is to hear of changes since then: it may be in no snapshot of this process yet.
     let version = apps::version(&mut tx, app.id).await?;
     if written.outdated || version != Some(app.version) {
         drop(tx);
-        services.apps.refresh(app.id).await?;
+        by.apps.refresh(app.id).await?;
         return Ok(());
     }
     // Those who are not there any longer are settled too.

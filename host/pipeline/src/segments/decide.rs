@@ -4,17 +4,20 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+use nudge_apps::registry::Registry;
 use nudge_apps::segments::ActiveSegment;
 use nudge_apps::services::Services;
 use nudge_db::{Db, Error, Result, Timestamp};
+use nudge_platform::clock::Clock;
 use nudge_platform::event_names::SCHEDULED;
-use nudge_plugin_runtime::Accepted;
+use nudge_plugin_runtime::{Accepted, Plugins};
 use nudge_records::scheduled_work;
 use nudge_wasm::{Value, trigger};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use crate::Inner;
 use crate::facts::{Ledger, Read, View};
 use crate::groups::seed;
 use crate::projection::Subject;
@@ -48,7 +51,7 @@ pub(super) type Answers = Vec<Option<bool>>;
 
 /// Answers for each person in their order.
 pub(super) async fn decide(
-    services: &Services,
+    by: Means<'_>,
     app_id: Uuid,
     questions: &[Question],
     people: &[Subject],
@@ -58,7 +61,7 @@ pub(super) async fn decide(
     };
     let plugin = Arc::clone(&first.accepted.decider.plugin);
     let ids: Vec<Uuid> = people.iter().map(|person| person.id).collect();
-    let mut tx = services.db.read().await?;
+    let mut tx = by.db.read().await?;
     let reads_properties = questions.iter().any(|asked| asked.accepted.reads_subject());
     let mut properties = if reads_properties {
         by_person(store::properties(&mut tx, app_id, &ids).await?)
@@ -70,10 +73,10 @@ pub(super) async fn decide(
         .flat_map(|asked| asked.accepted.history())
         .map(String::as_str)
         .collect();
-    let now = services.clock.now();
+    let now = by.clock.now();
     let mut ledgers = Vec::new();
     for chunk in people.chunks((PAIRS / questions.len()).clamp(1, PEOPLE)) {
-        let mut ledger = ledger(&services.db, app_id, chunk, now);
+        let mut ledger = ledger(by.db, app_id, chunk, now);
         ledger.properties = chunk
             .iter()
             .flat_map(|person| properties.remove(&person.id).unwrap_or_default())
@@ -99,13 +102,42 @@ pub(super) async fn decide(
             ledger: Arc::new(Mutex::new(ledger)),
             now,
         };
-        let asked = services.plugins.workers.run(app_id, move || call.run());
+        let asked = by.plugins.workers.run(app_id, move || call.run());
         let decided = asked
             .await
             .map_err(|lost| Error::unavailable(std::io::Error::other(lost)))?;
         answers.extend(decided?);
     }
     Ok(answers)
+}
+
+/// What asking takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Means<'a> {
+    pub db: &'a Db,
+    pub apps: &'a Registry,
+    pub plugins: &'a Plugins,
+    pub clock: &'a Clock,
+}
+
+impl<'a> Means<'a> {
+    pub(crate) fn of(services: &'a Services) -> Self {
+        Self {
+            db: &services.db,
+            apps: &services.apps,
+            plugins: &services.plugins,
+            clock: &services.clock,
+        }
+    }
+
+    pub(crate) fn of_pipeline(inner: &'a Inner) -> Self {
+        Self {
+            db: &inner.db,
+            apps: &inner.apps,
+            plugins: &inner.plugins,
+            clock: &inner.clock,
+        }
+    }
 }
 
 type Properties = HashMap<(Uuid, String), Value>;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use uuid::Uuid;
 
-use super::decide::{Question, decide};
+use super::decide::{Means, Question, decide};
 use super::members;
 use super::store;
 use crate::services::Services;
@@ -181,11 +181,12 @@ async fn page(
         let Some(app) = services.apps.get(app_id).await? else {
             return Ok(false);
         };
-        let answers = decide(services, app_id, &questions, &left).await?;
+        let answers = decide(Means::of(services), app_id, &questions, &left).await?;
         let looked: Vec<_> = left.into_iter().zip(answers).collect();
         let now = services.clock.now();
         let mut tx = services.db.write().await?;
-        let written = members::write(&mut tx, &app, &asked, &looked, now).await?;
+        let lock = tx.dialect().for_update();
+        let written = members::write(&mut tx, &app, (&asked, lock), &looked, now).await?;
         if written.outdated {
             drop(tx);
             services.apps.refresh(app_id).await?;
@@ -204,6 +205,10 @@ async fn page(
         let is_last = written.changed.is_empty() || attempt >= TRIES && !written.is_first;
         if is_last {
             segment_checks::note(&mut tx, app_id, &written.changed).await?;
+            if written.is_first {
+                let ids: Vec<Uuid> = segments.iter().map(|segment| segment.id).collect();
+                store::note_place(&mut tx, app_id, &ids, last).await?;
+            }
             progress.after = last;
             progress.people += count;
             job.advance(&mut tx, progress, progress.people, None, now)

@@ -27,11 +27,12 @@ pub(super) struct Written {
     pub is_first: bool,
 }
 
-/// Writes what answers mean, as far as the people are as they were read.
+/// Writes what answers mean, as far as the people are as they were read. `lock`: how the segments are held until the transaction
+/// ends.
 pub(super) async fn write(
     tx: &mut Tx,
     app: &App,
-    asked: &[Asked],
+    (asked, lock): (&[Asked], &'static str),
     people: &[(Subject, Answers)],
     now: Timestamp,
 ) -> Result<Written> {
@@ -42,7 +43,7 @@ pub(super) async fn write(
     let ids: Vec<Uuid> = people.iter().map(|(person, _)| person.id).collect();
     let versions = store::hold(tx, app.id, &ids).await?;
     let segments: Vec<Uuid> = asked.iter().map(|(id, _)| *id).collect();
-    let standings = store::standings(tx, app.id, &segments).await?;
+    let standings = store::standings(tx, app.id, &segments, lock).await?;
     let is_current = |(id, version): &Asked| {
         standings
             .get(id)
@@ -116,7 +117,10 @@ impl Standing {
 
     /// Whether it was known before whether somebody is in the segment.
     fn knows(&self, person: Uuid) -> bool {
-        self.is_based() || person > self.newest_subject
+        self.is_based()
+            || person > self.newest_subject
+            || self.looked_version == Some(self.audience_version)
+                && self.looked_to.is_some_and(|last| person <= last)
     }
 }
 

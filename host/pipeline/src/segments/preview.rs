@@ -8,7 +8,7 @@ use nudge_platform::hidden;
 use nudge_plugin_runtime::Accepted;
 use uuid::Uuid;
 
-use super::decide::{Question, decide};
+use super::decide::{Means, Question, decide};
 
 /// Of more people only so many, chosen by chance, are asked about. Up to here a count is exact, as totals are (contract 0).
 const MOST: i64 = 10_000;
@@ -57,7 +57,7 @@ pub async fn preview(services: &Services, app_id: Uuid, accepted: &Accepted) -> 
         let mut tx = services.db.read().await?;
         let people = crate::store::subjects_of(&mut tx, app_id, page).await?;
         drop(tx);
-        let answers = decide(services, app_id, &question, &people).await?;
+        let answers = decide(Means::of(services), app_id, &question, &people).await?;
         asked += i64::try_from(people.len()).unwrap_or_default();
         let answered = people.iter().zip(answers);
         members.extend(answered.filter_map(|(person, answers)| {

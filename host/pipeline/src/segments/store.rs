@@ -23,6 +23,9 @@ pub(super) struct Standing {
     pub based_version: i64,
     /// The newest person when the conditions became what they are.
     pub newest_subject: Uuid,
+    /// How far the first look at everybody has come, and for which version.
+    pub looked_to: Option<Uuid>,
+    pub looked_version: Option<i64>,
 }
 
 /// An app whose people are to be gone through.
@@ -75,15 +78,18 @@ pub(super) async fn hold(
     Ok(rows.into_iter().map(|row| (row.id, row.version)).collect())
 }
 
-/// What is known of segments; nobody changes them until the transaction ends.
+/// What is known of segments; nobody changes them until the transaction ends, if `lock` says so.
 pub(super) async fn standings(
     tx: &mut Tx,
     app_id: Uuid,
     segments: &[Uuid],
+    lock: &'static str,
 ) -> Result<HashMap<Uuid, Standing>> {
-    let lock = tx.dialect().for_share();
     let rows: Vec<Standing> = tx
-        .sql("SELECT id, audience_version, based_version, newest_subject FROM segments WHERE app_id = $1 AND id IN ")
+        .sql(
+            "SELECT id, audience_version, based_version, newest_subject, looked_to, looked_version
+             FROM segments WHERE app_id = $1 AND id IN ",
+        )
         .bind(app_id)
         .push_list(segments.iter().copied())
         .push(" ORDER BY id")
@@ -187,7 +193,7 @@ pub(super) async fn note_size(
 ) -> Result<bool> {
     let noted = tx
         .sql(
-            "UPDATE segments SET size = $4, size_at = $5, based_version = audience_version
+            "UPDATE segments SET size = $4, size_at = $5, based_version = audience_version, looked_to = NULL
              WHERE app_id = $1 AND id = $2 AND audience_version = $3",
         )
         .bind(app_id)
@@ -212,6 +218,26 @@ pub(super) async fn note_size(
     .execute()
     .await?;
     Ok(true)
+}
+
+/// Notes how far a first look at everybody has come for segments. Another look that is farther has looked at these people too.
+pub(super) async fn note_place(
+    tx: &mut Tx,
+    app_id: Uuid,
+    segments: &[Uuid],
+    last: Uuid,
+) -> Result<()> {
+    tx.sql(
+        "UPDATE segments SET looked_to = $2, looked_version = audience_version
+         WHERE app_id = $1 AND based_version <> audience_version
+           AND (looked_to IS NULL OR looked_to < $2 OR looked_version <> audience_version) AND id IN ",
+    )
+    .bind(app_id)
+    .bind(last)
+    .push_list(segments.iter().copied())
+    .execute()
+    .await?;
+    Ok(())
 }
 
 /// The first instant of a day (UTC).

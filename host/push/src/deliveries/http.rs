@@ -15,6 +15,7 @@ use nudge_http::{ApiError, Code, Data, Params, ResourceId};
 use nudge_platform::{clock, hidden};
 use nudge_records::deliveries::Status;
 use nudge_records::deliveries::store::{self, DeliveryRow, Filter};
+use nudge_records::subjects;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -124,21 +125,25 @@ pub async fn list_deliveries(
     let limit = paging.limit()?;
     let now = services.clock.now();
     let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
-    let filter = Filter {
+    let mut filter = Filter {
         from,
         to,
         campaign_id: query.campaign_id,
         subject_id: query.subject_id,
         status: query.status,
     };
+    let list = format!("deliveries {} {filter:?}", scope.app.id);
+    let mut tx = services.db.read().await?;
+    if let Some(id) = query.subject_id {
+        filter.subject_id = Some(subjects::store::canonical(&mut tx, scope.app.id, id).await?);
+    }
     if wants_csv {
+        drop(tx);
         return rows(&services, scope.app.id, filter).await;
     }
-    let list = format!("deliveries {} {filter:?}", scope.app.id);
     let cursors = Cursors::new(&services.secrets, list, now);
     let before: Option<(i64, Uuid)> = cursors.open(paging.cursor.as_deref())?;
     let before = before.map(|(at, id)| (Timestamp(at), id));
-    let mut tx = services.db.read().await?;
     let found = store::list(&mut tx, scope.app.id, &filter, before, i64::from(limit) + 1).await?;
     let page = cursors.page(found, limit, |last| (last.created_at.0, last.id));
     let data = page.map(DeliveryView::from);

@@ -152,6 +152,7 @@ impl Batch {
         let Planned {
             app_version,
             mut steps,
+            platforms,
         } = plan::plan(services, app, claimed, now).await?;
         let mut write = Write::default();
         let (mut send, mut park, mut later) = (Vec::new(), Vec::new(), Vec::new());
@@ -162,7 +163,9 @@ impl Batch {
                     outgoing: *outgoing,
                 }),
                 Some(Step::End(status, reason, broken)) => {
-                    write.end(app, delivery, status, reason, broken.as_ref(), now);
+                    let platform = platforms.get(&delivery.id).copied();
+                    let outcome = (status, reason, platform);
+                    write.end(app, delivery, outcome, broken.as_ref(), now);
                 }
                 Some(Step::Known(devices)) => {
                     write.known(delivery, &devices, (None, delivery.attempts), now);

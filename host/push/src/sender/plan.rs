@@ -41,6 +41,8 @@ pub(super) struct Planned {
     /// The version of the app whose campaigns stand as it was decided by.
     pub app_version: i64,
     pub steps: HashMap<Uuid, Step>,
+    /// What a device of their people runs.
+    pub platforms: HashMap<Uuid, &'static str>,
 }
 
 /// What is to be done about a delivery.
@@ -150,8 +152,15 @@ pub(super) async fn plan(
             render(services, app, which, &deliveries, &known, now, &mut steps).await?;
         }
     }
-    let app_version = known.standing.app_version;
-    Ok(Planned { app_version, steps })
+    let platform = |delivery: &Claimed| {
+        let first = known.targets_of(delivery).first()?;
+        Some((delivery.id, first.platform.name()))
+    };
+    Ok(Planned {
+        app_version: known.standing.app_version,
+        steps,
+        platforms: claimed.iter().filter_map(platform).collect(),
+    })
 }
 
 /// What is to be done about deliveries whose campaign no active version of its plugin takes: they have failed, and are made

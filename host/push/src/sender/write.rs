@@ -26,17 +26,18 @@ pub(super) struct Write {
 }
 
 impl Write {
-    /// A delivery that is over before it was handed over.
+    /// A delivery that is over before it was handed over. Of its platform nothing is known but what a device of the person runs.
     pub(super) fn end(
         &mut self,
         app: &App,
         delivery: &Claimed,
-        status: Status,
-        reason: String,
+        (status, reason, platform): (Status, String, Option<&'static str>),
         broken: Option<&Broken>,
         now: Timestamp,
     ) {
-        let mut change = change(delivery, delivery.platform.clone(), status, now);
+        let platform = platform.map(str::to_owned);
+        let platform = delivery.platform.clone().or(platform);
+        let mut change = change(delivery, platform, status, now);
         change.more.push(("reason", reason.clone()));
         self.changes.push(change);
         if let Some(broken) = broken {

@@ -411,6 +411,9 @@ pub async fn acknowledge(
         .fetch_optional()
         .await?;
     let Some(moved) = moved else {
+        if let Some(action_id) = &ack.action_id {
+            note_action(tx, app_id, subject_id, id, action_id).await?;
+        }
         let there = was_seen(tx, app_id, subject_id, id).await?;
         return Ok(match there {
             Some(_) => Acknowledged::Known,
@@ -423,6 +426,28 @@ pub async fn acknowledge(
     } else {
         Acknowledged::Known
     })
+}
+
+/// Notes what was pressed in an instruction that was clicked already, where nothing is noted.
+async fn note_action(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subject_id: Uuid,
+    id: Uuid,
+    action_id: &str,
+) -> Result<()> {
+    tx.sql(
+        "UPDATE instructions SET action_id = $4
+         WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND status = $5 AND action_id IS NULL AND suppressed_by IS NULL",
+    )
+    .bind(app_id)
+    .bind(subject_id)
+    .bind(id)
+    .bind(action_id.to_owned())
+    .bind(Status::Clicked.name())
+    .execute()
+    .await?;
+    Ok(())
 }
 
 #[derive(nudge_db::FromRow)]

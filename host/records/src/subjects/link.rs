@@ -10,6 +10,7 @@ use super::merge::Dropped;
 use super::suppression::Leave;
 use super::{AliasKind, AliasView, merge, store, suppression};
 use crate::pseudonyms::Pseudonyms;
+use crate::segment_checks;
 
 /// Names of one person. More are no devices of a person but a mistake in an integration, such as the same
 /// external id for everybody.
@@ -32,6 +33,8 @@ pub struct Link<'a> {
     pub platform: Option<&'a str>,
     /// A browser session that is to be the person's.
     pub client_id: Option<Uuid>,
+    /// Whether a campaign waits for who enters and leaves segments, so that somebody new is to be looked at.
+    pub is_watched: bool,
 }
 
 /// A person, linked.
@@ -223,6 +226,7 @@ async fn unite(
         anonymous_id,
         external_id,
         platform,
+        is_watched,
         ..
     } = link;
     let conflicts = |found: &AliasView| {
@@ -256,6 +260,9 @@ async fn unite(
             } else {
                 let kind = AliasKind::External;
                 let made = store::insert(tx, app_id, kind, external_id, platform, now).await?;
+                if is_watched {
+                    segment_checks::note(tx, app_id, &[made.subject_id]).await?;
+                }
                 made.subject_id
             };
             let kind = AliasKind::Anonymous;

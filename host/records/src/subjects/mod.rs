@@ -14,6 +14,7 @@ use strum::IntoStaticStr;
 use uuid::Uuid;
 
 use crate::pseudonyms::Pseudonyms;
+use crate::segment_checks;
 use suppression::Leave;
 
 /// What kind of name an alias is.
@@ -127,11 +128,12 @@ impl AliasView {
 /// Finds the subject of an alias, or makes an anonymous one. Under a name of somebody who was deleted, or is
 /// about to be, there is [`NOBODY`].
 ///
-/// Two calls at once make one subject: the loser of the race finds the winner's.
+/// Two calls at once make one subject: the loser of the race finds the winner's. `is_watched`: a campaign waits for who enters and
+/// leaves segments, so that somebody new is to be looked at.
 pub async fn ensure(
     db: &Db,
     pseudonyms: &Pseudonyms,
-    app_id: Uuid,
+    (app_id, is_watched): (Uuid, bool),
     kind: AliasKind,
     value: &str,
     platform: Option<&str>,
@@ -154,6 +156,9 @@ pub async fn ensure(
     }
     match store::insert(&mut tx, app_id, kind, value, platform, now).await {
         Ok(standing) => {
+            if is_watched {
+                segment_checks::note(&mut tx, app_id, &[standing.subject_id]).await?;
+            }
             tx.commit().await?;
             Ok(standing)
         }

@@ -123,6 +123,17 @@ pub async fn of_subject(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Al
     .await
 }
 
+/// The id of the subject that another one was merged into; its own if it was not.
+pub async fn canonical(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Uuid> {
+    let merged: Option<Uuid> = tx
+        .sql("SELECT subject_id FROM merged_subjects WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(id)
+        .fetch_value()
+        .await?;
+    Ok(merged.unwrap_or(id))
+}
+
 /// Locks a subject until the transaction ends: what changes with its properties, instructions or aliases
 /// waits. False: it is not there, as after it was merged into another.
 pub async fn lock(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {

@@ -291,10 +291,10 @@ mod tests {
     fn refusals_are_told_with_their_places() {
         let body = r#"{"type": "x", "title": "Validation failed", "status": 422, "code": "validation_failed",
             "detail": "the body breaks the contract", "requestId": "r1",
-            "errors": [{"pointer": "/percent", "code": "out_of_range", "detail": "must be from 1 to 99"}]}"#;
+            "errors": [{"pointer": "/percent", "code": "out_of_range", "detail": "must be from 1 to 100"}]}"#;
         assert_eq!(
             problem(StatusCode::UNPROCESSABLE_ENTITY, body),
-            "422 validation_failed: the body breaks the contract\n  /percent: must be from 1 to 99 (out_of_range)"
+            "422 validation_failed: the body breaks the contract\n  /percent: must be from 1 to 100 (out_of_range)"
         );
         let body = r#"{"title": "Unavailable", "code": "unavailable", "requestId": "r1"}"#;
         assert_eq!(

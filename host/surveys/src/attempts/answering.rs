@@ -51,7 +51,11 @@ pub async fn take_answers(
     }
 
     let mut attempt = whole.attempt.clone();
-    let places = checked.keys().filter_map(|id| Some((way.place(id)?, id)));
+    // Where nobody goes back, an answer that is sent again late does not either.
+    let furthest = attempt.last_question_id.as_ref();
+    let furthest = furthest.filter(|_| !whole.flow.back_navigation);
+    let answered = checked.keys().chain(furthest);
+    let places = answered.filter_map(|id| Some((way.place(id)?, id)));
     attempt.last_question_id = places.max().map(|(_, id)| id.clone());
     let last = attempt.last_question_id.as_deref();
     attempt.position_question_id = way.position(last).map(|question| question.id.clone());

@@ -97,9 +97,7 @@ pub(crate) async fn change(
             }
         }
     }
-    Err(Error::Busy(anyhow::anyhow!(
-        "the plugin is being changed by others"
-    )))
+    Err(Error::overtaken())
 }
 
 async fn plan(

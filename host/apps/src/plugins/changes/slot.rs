@@ -65,11 +65,7 @@ pub(crate) async fn set(
         drop(loaded);
         return Ok(());
     }
-    Err(busy())
-}
-
-fn busy() -> Error {
-    Error::Busy(anyhow::anyhow!("the plugin is being changed by others"))
+    Err(Error::overtaken())
 }
 
 /// Empties a slot: the server's plugin decides, or the built-in one.
@@ -93,7 +89,7 @@ pub(crate) async fn clear(services: &Services, owner: &Owner, kind: Kind) -> Res
         drop(loaded);
         return Ok(());
     }
-    Err(busy())
+    Err(Error::overtaken())
 }
 
 /// The version that a name stands for.

@@ -56,9 +56,7 @@ pub(crate) async fn withdraw(
             return Ok(Some(version.unwrap_or_else(|| "none".to_owned())));
         }
     }
-    Err(Error::Busy(anyhow::anyhow!(
-        "the plugin is being changed by others"
-    )))
+    Err(Error::overtaken())
 }
 
 /// What the audit log says.

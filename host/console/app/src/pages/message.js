@@ -56,6 +56,7 @@ function Message({ campaign, set, back }) {
   const [failed, setFailed] = useState(/** @type {Error | undefined} */ (undefined));
   const done = (/** @type {any} */ saved) => {
     set(saved);
+    setFailed(undefined);
     say(saved.status == campaign.status ? "Saved." : `“${saved.name}” is ${saved.status}.`);
   };
   const [save, dialog] = useSaving(inApp(`/campaigns/${campaign.id}`), done, draft, written);

@@ -132,11 +132,11 @@ export function TriggerEditor({ value, onChange, at = "/trigger", kinds = Object
       ${listens && html`<${FilterEditor} legend=${kind == "property_changed" ? "Only where the change has" : "Only where the event has"} value=${value.filters} onChange=${set("filters")} at=${`${at}/filters`} />`}
       ${kind != "schedule" && kind != "manual" && html`<${Occurrence} value=${value.occurrence} onChange=${set("occurrence")} at=${`${at}/occurrence`} />`}
       <${Span} label="Wait before it fires" at=${`${at}/delaySeconds`} max=${7_776_000} value=${value.delaySeconds} onChange=${set("delaySeconds")} hint="At most 90 days." />
-      ${kind != "schedule" && kind != "manual" && html`<fieldset><legend>What cancels the wait</legend>
+      <fieldset><legend>What cancels the wait</legend>
         <${Ordered} items=${value.cancelOn ?? []} most=${10} onChange=${(/** @type {any[]} */ all) => set("cancelOn")(all.length ? all : undefined)} add="Add an event that cancels" blank=${() => ({ eventName: "" })}
           name=${(/** @type {any} */ _, /** @type {number} */ index) => `event ${index + 1} that cancels`}
           render=${(/** @type {any} */ one, /** @type {number} */ index, /** @type {any} */ change) => html`<${EventName} label="Event that cancels" at=${`${at}/cancelOn/${index}/eventName`} value=${one.eventName} onChange=${(/** @type {string} */ eventName) => change({ ...one, eventName })} />
             <details open=${!isBlank(one.filters)}><summary>Its properties</summary><${FilterEditor} value=${one.filters} onChange=${(/** @type {any} */ filters) => change(put(one, "filters", filters))} at=${`${at}/cancelOn/${index}/filters`} /></details>`} />
-      </fieldset>`}`}
+      </fieldset>`}
   <//>`;
 }

@@ -67,7 +67,7 @@ export const STRATEGIES = {
 
 /** How many of a hundred people. @param {{ percent: number, onInput: (percent: number) => void, hint?: any }} props */
 const Percent = ({ percent, onInput, hint }) =>
-  html`<${Input} type="range" label=${`Share of people: ${percent} %`} at="/percent" hint=${hint} value=${String(percent)} onInput=${(/** @type {string} */ value) => onInput(Number(value))} rest=${{ min: 1, max: 99, "aria-valuetext": `${percent} percent` }} />`;
+  html`<${Input} type="range" label=${`Share of people: ${percent} %`} at="/percent" hint=${hint} value=${String(percent)} onInput=${(/** @type {string} */ value) => onInput(Number(value))} rest=${{ min: 1, max: 100, "aria-valuetext": `${percent} percent` }} />`;
 
 /** Asks how a version comes into force. @param {{ plugin: any, version: string, onDone: () => unknown, onClose: () => void }} props */
 export function Activate({ plugin, version, onDone, onClose }) {
