@@ -2231,7 +2231,7 @@ export interface components {
         ActivateRequest: {
             /**
              * Format: int32
-             * @description How many of a hundred subjects a canary decides about, 1 to 99.
+             * @description How many of a hundred subjects a canary decides about, 1 to 100.
              */
             percent?: number | null;
             /** @description Whether the plugin is put into its kind's slot too. */

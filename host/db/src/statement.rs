@@ -28,7 +28,7 @@ impl<T> Bind for T where
 {
 }
 
-/// What a row of both databases can be read into; comes from `#[derive(sqlx_macros::FromRow)]`.
+/// What a row of both databases can be read into; comes from `#[derive(nudge_db::FromRow)]`.
 pub trait Record:
     for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin
 {

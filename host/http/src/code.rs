@@ -55,8 +55,8 @@ codes! {
     EventDefinitionExists, CONFLICT, "event_definition_exists", "The app has a definition of this name.";
     PluginVersionExists, CONFLICT, "plugin_version_exists", "The version was uploaded with other bytes; versions never change, upload a new one.";
     PluginInUse, CONFLICT, "plugin_in_use", "Something still needs the plugin or version; see detail.";
-    PluginNoCandidate, CONFLICT, "plugin_no_candidate", "The plugin has no candidate to be promoted.";
-    PluginNoPrevious, CONFLICT, "plugin_no_previous", "The plugin has no version to go back to.";
+    PluginNoCandidate, CONFLICT, "plugin_no_candidate", "The plugin has no candidate to be promoted; activate a version as a shadow or a canary first.";
+    PluginNoPrevious, CONFLICT, "plugin_no_previous", "The plugin has no version to go back to; activate another one.";
     IdentityKeyExists, CONFLICT, "identity_key_exists", "The app has an identity key of this kid; remove it first.";
     MutationConflict, CONFLICT, "mutation_conflict", "The mutationId was used for another update; a new update takes a new one.";
     IdentityConflict, CONFLICT, "identity_conflict", "The anonymous id belongs to another identified user; take a new one for this user.";

@@ -187,7 +187,7 @@ impl<'a> Events<'a> {
     }
 
     /// Each event's fields, or why it has none.
-    pub(super) fn each(self) -> impl Iterator<Item = Result<EventBody<'a>, (Refusal, Said)>> {
+    pub(super) fn each(self) -> impl Iterator<Item = Result<EventBody<'a>, Unread>> {
         let (read, apart) = match self {
             Self::Read(events) => (events, Vec::new()),
             Self::Apart(events) => (Vec::new(), events),
@@ -197,12 +197,15 @@ impl<'a> Events<'a> {
     }
 }
 
+/// Why something is no event, and what it says.
+pub(super) type Unread = Box<(Refusal, Said)>;
+
 impl<'a> EventBody<'a> {
     /// Reads one event; or says why it can't be one, and what it says.
-    pub(super) fn read(raw: &'a RawValue) -> Result<Self, (Refusal, Said)> {
+    pub(super) fn read(raw: &'a RawValue) -> Result<Self, Unread> {
         let event: UntypedEvent<'_> = serde_json::from_str(raw.get()).map_err(|error| {
             let refusal = (None, "invalid_properties", error.to_string());
-            (refusal, Said::default())
+            Box::new((refusal, Said::default()))
         })?;
         let event = Self {
             event_id: Field::of(event.event_id),
@@ -220,7 +223,7 @@ impl<'a> EventBody<'a> {
                 properties: None,
                 ..event
             };
-            return Err((refusal, Said::by(&named)));
+            return Err(Box::new((refusal, Said::by(&named))));
         }
         Ok(event)
     }

@@ -83,7 +83,8 @@ pub(super) fn check_all(
                     Rejection::new(index, event_id, code, message).saying(Said::by(&body))
                 }
             },
-            Err(((event_id, code, message), said)) => {
+            Err(unread) => {
+                let ((event_id, code, message), said) = *unread;
                 Rejection::new(index, event_id, code, message).saying(said)
             }
         };
@@ -154,10 +155,7 @@ fn check(
         let message = format!(
             "timestamp must be within {past} s before and {future} s after the server's time"
         );
-        // One that came in time, sent again, is known by its id.
-        let said = body.properties.map_or("{}", |raw| raw.get());
-        let is_event = properties::check(said).is_ok();
-        let id = event_id.or_else(|| is_event.then(|| derived_id(rules, name, sent, said)));
+        let id = event_id.or_else(|| derived_of(body, rules, name, sent));
         return Err((id, "timestamp_out_of_window", message));
     }
     if rules.events_after.is_some_and(|after| timestamp <= after) {
@@ -209,6 +207,18 @@ fn check_owner(
         ));
     }
     Ok(())
+}
+
+/// The id by which an event is known that came in time, without one, and is sent again. None: it could be no event.
+fn derived_of(
+    body: &EventBody<'_>,
+    rules: &Rules<'_>,
+    name: &str,
+    sent: Timestamp,
+) -> Option<Uuid> {
+    let said = body.properties.map_or("{}", |raw| raw.get());
+    let is_event = properties::check(said).is_ok();
+    is_event.then(|| derived_id(rules, name, sent, said))
 }
 
 /// The id of an event that came without: it depends on the content alone, so that a retry has the same.

@@ -100,8 +100,7 @@ async fn process_with(
     let mut reader = Reader::new(&inner.db);
     let before = reading::subjects(&mut reader, app.id, works, recalled).await?;
     keep_replays_apart(works, &before)?;
-    let touched = segments_touched(app, works, &before);
-    checks::look_ahead(Means::of_pipeline(inner), app, &touched).await?;
+    let touched = segments_touched(inner, app, works, &before).await?;
     let mut after = as_of(&before.all, inner.clock.now());
     let mut states = memory::states(recalled, &before.all);
     let given = run_firings::of(&mut reader, app.id, works, &before).await?;
@@ -211,11 +210,16 @@ async fn commit(inner: &Inner, effects: &mut Effects) -> Result<(), Trouble> {
     traces::within(span, effects::write(inner, effects)).await
 }
 
-/// People whose segments events may have changed, of those that fire a campaign. A first event says of anybody that there is
-/// such a person.
-fn segments_touched(app: &App, works: &[Work], subjects: &Subjects) -> Vec<Uuid> {
+/// People whose segments events may change, of those that fire a campaign; what changed them before has been looked at. A first
+/// event says of anybody that there is such a person.
+async fn segments_touched(
+    inner: &Inner,
+    app: &App,
+    works: &[Work],
+    subjects: &Subjects,
+) -> nudge_db::Result<Vec<Uuid>> {
     if app.segments.watched.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let touched = works.iter().filter_map(|work| {
         let subject = subjects.all.get(subjects.of(work.alias)?)?;
@@ -226,7 +230,9 @@ fn segments_touched(app: &App, works: &[Work], subjects: &Subjects) -> Vec<Uuid>
         touches.then_some(subject.id)
     });
     let touched: BTreeSet<Uuid> = touched.collect();
-    touched.into_iter().collect()
+    let touched: Vec<Uuid> = touched.into_iter().collect();
+    checks::look_ahead(Means::of_pipeline(inner), app, &touched).await?;
+    Ok(touched)
 }
 
 /// A batch as it is put to plugins.

@@ -19,10 +19,12 @@ pub(super) async fn take(services: &Shared) {
     gauge!("nudge_build_info", "version" => env!("CARGO_PKG_VERSION"), "node" => node).set(1.0);
     measure_connections(services);
     measure_disk(services);
-    // Its outcome is a metric itself.
-    readiness::look(services).await.ok();
     let now = services.clock.now();
-    let found = tokio::time::timeout(PATIENCE, backlog(services, now)).await;
+    // At once: whoever reads metrics waits ten seconds at the most, as Prometheus does. What readiness is is a metric itself.
+    let (_ready, found) = tokio::join!(
+        readiness::look(services),
+        tokio::time::timeout(PATIENCE, backlog(services, now)),
+    );
     if let Ok(Ok(backlog)) = &found {
         tell(backlog, now);
     }

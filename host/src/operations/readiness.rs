@@ -59,6 +59,7 @@ async fn find_out(services: &Shared) -> Result<(), NotReady> {
     match tokio::time::timeout(PATIENCE, answer).await {
         Ok(Ok(_)) if services.pipeline().pipeline.silence() < silent => Ok(()),
         Ok(Ok(_)) => Err(NotReady::NoWrites),
+        Ok(Err(error)) if error.is_standby() => Err(NotReady::NoWrites),
         Ok(Err(error)) => {
             tracing::debug!(?error, "the database does not answer");
             Err(NotReady::NoAnswer)

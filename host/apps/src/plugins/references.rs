@@ -18,8 +18,13 @@ struct Plugin<'a> {
     others: HashSet<Uuid>,
 }
 
-/// What needs a plugin, in words; none: nothing does. Operators are told in which app.
+/// What needs a plugin, in words; none: nothing does, such as of an app's own where the server's of its name decides. Operators are
+/// told in which app.
 pub(super) async fn of(tx: &mut Tx, app_id: Uuid, name: &str) -> nudge_db::Result<Option<String>> {
+    let decides = store::catalogue(tx, app_id).await?;
+    if decides.active(name).is_some_and(|it| it.app_id != app_id) {
+        return Ok(None);
+    }
     let others = if app_id == SERVER {
         store::apps_with_their_own(tx, name).await?
     } else {

@@ -9,6 +9,8 @@ use super::{Bucket, Config};
 const MOST_SECONDS: u64 = 10 * 365 * 86_400;
 /// Of bytes, and of whatever else is counted.
 const MOST: u64 = 1 << 40;
+/// A page of WebAssembly: less memory there is not.
+const LEAST_PLUGIN_BYTES: usize = 64 << 10;
 
 impl Config {
     /// Refuses values that no server can work with; names all of them.
@@ -124,6 +126,12 @@ impl Config {
         if !(0.0..=1.0).contains(&share) {
             complaints.push(format!(
                 "`plugins.appShare` is {share} and must be from 0 to 1"
+            ));
+        }
+        let bytes = self.plugins.memory_bytes;
+        if (1..LEAST_PLUGIN_BYTES).contains(&bytes) {
+            complaints.push(format!(
+                "`plugins.memoryBytes` is {bytes} and must be {LEAST_PLUGIN_BYTES} at least"
             ));
         }
         let pause = self.webhooks.retry_base_seconds;

@@ -88,6 +88,18 @@ impl Known {
         let targets = self.targets.get(&delivery.subject_id);
         targets.map(Vec::as_slice).unwrap_or_default()
     }
+
+    fn planned(&self, claimed: &[Claimed], steps: HashMap<Uuid, Step>) -> Planned {
+        let platform = |delivery: &Claimed| {
+            let first = self.targets_of(delivery).first()?;
+            Some((delivery.id, first.platform.name()))
+        };
+        Planned {
+            app_version: self.standing.app_version,
+            steps,
+            platforms: claimed.iter().filter_map(platform).collect(),
+        }
+    }
 }
 
 /// Decides about deliveries of one app.
@@ -152,15 +164,7 @@ pub(super) async fn plan(
             render(services, app, which, &deliveries, &known, now, &mut steps).await?;
         }
     }
-    let platform = |delivery: &Claimed| {
-        let first = known.targets_of(delivery).first()?;
-        Some((delivery.id, first.platform.name()))
-    };
-    Ok(Planned {
-        app_version: known.standing.app_version,
-        steps,
-        platforms: claimed.iter().filter_map(platform).collect(),
-    })
+    Ok(known.planned(claimed, steps))
 }
 
 /// What is to be done about deliveries whose campaign no active version of its plugin takes: they have failed, and are made

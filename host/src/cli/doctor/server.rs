@@ -101,7 +101,10 @@ fn version(url: &str, metrics: &str) -> Finding {
 
 fn counters(url: &str, metrics: &str) -> Vec<Finding> {
     let counted = STAYS_ZERO.iter().filter_map(|(name, what, next)| {
+        // A roll-back that somebody asked for is no trouble.
+        let is_asked_for = |line: &&str| label(line, "cause") == Some("request");
         let sum: f64 = lines(metrics, name)
+            .filter(|line| !is_asked_for(line))
             .filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok())
             .sum();
         (sum > 0.0).then(|| Finding::warning("server", format!("{url}: {sum} {what}"), next))

@@ -110,7 +110,9 @@ impl Named {
 }
 
 fn described(config: &Config, named: &Named) -> anyhow::Result<Description> {
-    let component = Component::open(None, &named.dir)?;
+    let component = Component::open(None, &named.dir).context(
+        "the name of the project's plugin is not known; give it, and nothing is built: `nudge plugin COMMAND NAME`",
+    )?;
     Ok(engine::load(config, &component.bytes)?
         .description()
         .clone())

@@ -65,6 +65,10 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<()> 
         super::super::say(report.as_text(&plugin, Style::of_terminal()));
     }
     match (report.tested.len(), report.failed()) {
+        (0, _) if report.skipped > 0 => bail!(
+            "no case was run: the name and the file of none contain `{}`",
+            arguments.filter.as_deref().unwrap_or_default()
+        ),
         (0, _) => bail!("no case was run; cases are the JSON files in `cases`"),
         (_, 0) => Ok(()),
         (all, failed) => bail!("{failed} of {all} cases failed"),

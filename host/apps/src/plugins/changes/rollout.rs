@@ -174,13 +174,18 @@ fn planned(
     }
     let candidate = rollout.candidate.as_ref();
     let strategy = candidate.map(|candidate| candidate.strategy);
-    let detail = json!({
+    let given_up = entry.rollout.candidate.as_ref();
+    let given_up = given_up.filter(|_| matches!(change, Change::RollBack));
+    let mut detail = json!({
         "from": from,
         "version": comes.as_ref().map(|release| &release.version),
         "strategy": strategy.map_or("instant", Strategy::name),
         "percent": strategy.and_then(Strategy::percent),
         "slot": slot.is_some(),
     });
+    if let (Some(candidate), Some(detail)) = (given_up, detail.as_object_mut()) {
+        detail.insert("candidate".into(), json!(candidate.release.version));
+    }
     Ok(Plan {
         entry: after(entry, rollout, rollback, now),
         slot,
