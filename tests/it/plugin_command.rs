@@ -474,9 +474,10 @@ fn check_refuses_as_a_server_does() {
         assert_eq!(output.status.code(), Some(1));
         let complaint = String::from_utf8(output.stderr).unwrap();
         assert_eq!(complaint.lines().count(), 1, "{complaint}");
+        assert_eq!(complaint.matches("nudge: ").count(), 1, "{complaint}");
         complaint
     };
-    assert!(complaint(b"hello", &[]).contains("not a WebAssembly component"));
+    assert!(complaint(b"hello", &[]).contains("not a WebAssembly component; send the bytes"));
     assert!(
         complaint(b"\0asm\x01\0\0\0", &[]).contains("a core WebAssembly module, not a component")
     );

@@ -97,10 +97,8 @@ async fn changes_that_follow_each_other_are_told_each(app: &mut TestApp) {
         let ada = app.session(&name).await;
         set(app, &ada, json!({"plan": "pro"})).await;
         set(app, &ada, json!({"plan": "free"})).await;
-        // Each decided about before the next comes, as `delivery` has it.
         for _ in 0..2 {
-            app.ingest_and_ask(&ada, &[app.event(&ada, "visit", &json!({}))])
-                .await;
+            visit(app, &ada).await;
         }
         for survey in [&enters, &leaves, &visited, &again] {
             fired(app, survey, &name, 1).await;

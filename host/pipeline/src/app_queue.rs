@@ -173,13 +173,18 @@ impl Size {
 }
 
 /// Takes work for a batch that evaluates so many events at the most; at least one piece. What is replayed is decided about as
-/// of its own time, and so apart from what else there is of its alias, which keeps its place in the queue.
+/// of its own time, and so apart from what else there is of its alias, which keeps its place in the queue. Of requests that may
+/// change somebody's segments there is one in a batch, so that each change is told.
 fn take(queue: &mut VecDeque<Work>, most_evaluated: usize) -> Vec<Work> {
     let mut size = Size::default();
     let mut batch: Vec<Work> = Vec::new();
     let (mut apart, mut set_aside) = (HashSet::new(), Vec::new());
     while let Some(next) = queue.pop_front() {
-        let collides = next.replays() && batch.iter().any(|work| work.alias == next.alias);
+        let goes_alone = next.replays();
+        let collides = (goes_alone || next.moves_segments)
+            && batch
+                .iter()
+                .any(|work| work.alias == next.alias && (goes_alone || work.moves_segments));
         if collides || apart.contains(&next.alias) {
             apart.insert(next.alias);
             set_aside.push(next);
@@ -350,6 +355,18 @@ mod tests {
 
     fn ids(works: &[Work]) -> Vec<i64> {
         works.iter().filter_map(Work::request_id).collect()
+    }
+
+    #[test]
+    fn requests_that_may_change_somebodys_segments_are_in_batches_of_their_own() {
+        let mut queue: VecDeque<Work> =
+            requests(&[(1, 1), (2, 1), (3, 2), (4, 1), (5, 1), (6, 2)]).into();
+        for place in [0, 2, 3, 5] {
+            queue[place].moves_segments = true;
+        }
+        assert_eq!(ids(&take(&mut queue, 100)), [1, 2, 3]);
+        assert_eq!(ids(&take(&mut queue, 100)), [4, 5, 6]);
+        assert!(queue.is_empty());
     }
 
     #[test]

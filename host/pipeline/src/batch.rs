@@ -100,7 +100,7 @@ async fn process_with(
     let mut reader = Reader::new(&inner.db);
     let before = reading::subjects(&mut reader, app.id, works, recalled).await?;
     keep_replays_apart(works, &before)?;
-    let touched = segments_touched(inner, app, works, &before).await?;
+    let touched = segments_touched(inner, &mut reader, app, works, &before).await?;
     let mut after = as_of(&before.all, inner.clock.now());
     let mut states = memory::states(recalled, &before.all);
     let given = run_firings::of(&mut reader, app.id, works, &before).await?;
@@ -214,6 +214,7 @@ async fn commit(inner: &Inner, effects: &mut Effects) -> Result<(), Trouble> {
 /// event says of anybody that there is such a person.
 async fn segments_touched(
     inner: &Inner,
+    reader: &mut Reader<'_>,
     app: &App,
     works: &[Work],
     subjects: &Subjects,
@@ -231,6 +232,10 @@ async fn segments_touched(
     });
     let touched: BTreeSet<Uuid> = touched.collect();
     let touched: Vec<Uuid> = touched.into_iter().collect();
+    if touched.is_empty() {
+        return Ok(touched);
+    }
+    reader.pause();
     checks::look_ahead(Means::of_pipeline(inner), app, &touched).await?;
     Ok(touched)
 }

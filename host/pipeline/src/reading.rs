@@ -34,6 +34,11 @@ impl<'d> Reader<'d> {
             none => none.insert(self.db.read().await?),
         })
     }
+
+    /// Gives the connection back until the next read: whoever needs one meanwhile has no second.
+    pub(super) fn pause(&mut self) {
+        self.tx = None;
+    }
 }
 
 /// The subjects of a batch.

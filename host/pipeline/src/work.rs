@@ -131,8 +131,10 @@ pub struct Work {
     pub events: Vec<Stored>,
     /// Who waits for the outcome, if anybody still does.
     pub done: Option<oneshot::Sender<Fired>>,
-    /// Whether a campaign may read one of the events. The others are only projected.
+    /// Whether a campaign may read one of the events, or hear of what it changes. The others are only projected.
     pub(super) routed: bool,
+    /// Whether one of the events may change who is in a segment whose changes a campaign hears of.
+    pub(super) moves_segments: bool,
     /// Where the events come from, if the request said.
     pub(super) device: Option<Device>,
     /// What its commit has seen of the subject and of the app.
@@ -159,13 +161,19 @@ impl Work {
         room: Room,
         done: oneshot::Sender<Fired>,
     ) -> Self {
-        let routed = !app.session_campaigns().is_empty()
+        let moves_segments = !app.segments.watched.is_empty()
+            && events
+                .iter()
+                .any(|stored| app.segments.is_touched_by(&stored.event.name));
+        let routed = moves_segments
+            || !app.session_campaigns().is_empty()
             || events
                 .iter()
                 .any(|stored| app.campaigns_for(&stored.event.name).next().is_some());
         Self {
             done: Some(done),
             routed,
+            moves_segments,
             device: Device::of(origin.device_id.clone(), origin.sdk_version.clone()),
             seen: Some(seen),
             ..Self::new(Source::Request(id), app.id, alias, events, Some(room))
@@ -188,6 +196,7 @@ impl Work {
             events,
             done: None,
             routed: true,
+            moves_segments: false,
             device: None,
             seen: None,
             _room: room,

@@ -23,12 +23,12 @@ pub fn of_load(error: &LoadError) -> Option<Vec<FieldError>> {
     match error {
         LoadError::NotAComponent => one(
             "not_a_component",
-            "the body is not a WebAssembly component; send the bytes of the .wasm file that the build made"
+            "this is not a WebAssembly component; send the bytes of the .wasm file that the build made"
                 .to_owned(),
         ),
         LoadError::CoreModule => one(
             "not_a_component",
-            "the body is a core WebAssembly module, not a component; build for wasm32-wasip2, or wrap the module \
+            "this is a core WebAssembly module, not a component; build for wasm32-wasip2, or wrap the module \
              with `wasm-tools component new`"
                 .to_owned(),
         ),

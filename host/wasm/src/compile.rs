@@ -255,7 +255,10 @@ fn last_words(complaints: &mut File, status: ExitStatus) -> String {
     });
     let text = String::from_utf8_lossy(&text).trim().to_owned();
     match read {
-        Ok(_) if !text.is_empty() && status.code().is_some() => text,
+        // Before its complaints a program says its name.
+        Ok(_) if !text.is_empty() && status.code().is_some() => {
+            text.trim_start_matches("nudge: ").to_owned()
+        }
         _ => format!("the compiler ended before its time ({status})"),
     }
 }

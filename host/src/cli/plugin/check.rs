@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use nudge_platform::config::Config;
 use nudge_plugin_runtime as plugins;
 use nudge_plugin_runtime::inspect::{self, SelfTest, UploadRefusal};
-use nudge_wasm::{Limits, Plugin};
+use nudge_plugin_runtime::upload_errors;
+use nudge_wasm::{Limits, LoadError, Plugin};
 use serde_json::json;
 
 use super::style::{self, Style};
@@ -30,6 +31,7 @@ pub(super) fn run(config: &Config, arguments: &Checked) -> anyhow::Result<()> {
     let started = Instant::now();
     let plugin = engine
         .load(&component.bytes)
+        .map_err(in_words_of_a_server)
         .with_context(|| format!("{shown} would be refused"))?;
     let loading = started.elapsed();
     if let Some(why) = inspect::reserved(&plugin.description().name) {
@@ -52,6 +54,15 @@ pub(super) fn run(config: &Config, arguments: &Checked) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// Why a component can't be loaded and how to mend it, as a server says it.
+fn in_words_of_a_server(error: LoadError) -> anyhow::Error {
+    let Some(errors) = upload_errors::of_load(&error) else {
+        return error.into();
+    };
+    let details: Vec<String> = errors.into_iter().map(|error| error.detail).collect();
+    anyhow!(details.join("; "))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shares of limits")]
