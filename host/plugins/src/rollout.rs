@@ -318,7 +318,7 @@ mod tests {
             let percent = strategy.percent().map(i64::from);
             assert_eq!(Strategy::parse(strategy.name(), percent), Some(strategy));
         }
-        for percent in [None, Some(0), Some(100), Some(-1)] {
+        for percent in [None, Some(0), Some(101), Some(-1)] {
             assert_eq!(Strategy::parse("canary", percent), None);
         }
     }
