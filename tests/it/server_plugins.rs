@@ -61,6 +61,12 @@ async fn the_servers_plugins_are_every_apps_until_it_has_its_own(app: &mut TestA
 
     upload(app, versioned(1, 9)).await.data(201);
     assert_eq!(decides(app, &ada, "a").await, by(1, 2), "not active yet");
+    // What names it means the server's: the app's own can go.
+    assert_eq!(app.get(&path, &app.viewer()).await.ok()["scope"], "app");
+    assert_eq!(app.delete(&path, &app.admin()).await.status, 204);
+    assert_eq!(app.get(&path, &app.viewer()).await.ok()["scope"], "server");
+    assert_eq!(decides(app, &ada, "a").await, by(1, 2));
+    upload(app, versioned(1, 9)).await.data(201);
     activate(app, 1, json!({"version": version(9)})).await.ok();
     assert_eq!(decides(app, &ada, "a").await, by(1, 9));
     deploy_server(app, 1, 3, false).await;

@@ -135,7 +135,8 @@ mod tests {
     const METRICS: &str = "# HELP nudge_build_info 1.\n# TYPE nudge_build_info gauge\n\
         nudge_build_info{version=\"0.0.1\",node=\"a\"} 1\n\
         nudge_http_shed_total{full=\"requests\"} 2\nnudge_http_shed_total{full=\"polls\"} 3\n\
-        nudge_http_shed_total_of_others 7\nnudge_spans_dropped_total 0\n";
+        nudge_http_shed_total_of_others 7\nnudge_spans_dropped_total 0\n\
+        nudge_plugin_rollbacks_total{cause=\"request\"} 7\nnudge_plugin_rollbacks_total{cause=\"failures\"} 0\n";
 
     #[test]
     fn metrics_that_should_be_zero_are_told() {
