@@ -145,13 +145,7 @@ async fn look_at_segments(services: &Services, app: &App, whom: &Whom) -> nudge_
     let mut tx = services.db.read().await?;
     let standing = match whom {
         Whom::Token(token, _) => current::read(&mut tx, token).await.ok(),
-        Whom::Anonymous(id) => {
-            subjects::store::find(&mut tx, app.id, AliasKind::Anonymous, id).await?
-        }
-        Whom::External(id) => {
-            subjects::store::find(&mut tx, app.id, AliasKind::External, id).await?
-        }
-        Whom::Subject(id) => subjects::store::of_subject(&mut tx, app.id, *id).await?,
+        _ => named(&mut tx, app, whom).await?,
     };
     drop(tx);
     match standing {
@@ -308,10 +302,18 @@ async fn look_up(tx: &mut Tx, app: &App, whom: &Whom) -> Result<Option<AliasView
             });
         }
         Whom::Token(token, anonymous_id) => Some(current::lock_of(tx, token, anonymous_id).await?),
-        Whom::Anonymous(id) => subjects::store::find(tx, app.id, AliasKind::Anonymous, id).await?,
-        Whom::External(id) => subjects::store::find(tx, app.id, AliasKind::External, id).await?,
-        Whom::Subject(id) => subjects::store::of_subject(tx, app.id, *id).await?,
+        _ => named(tx, app, whom).await?,
     })
+}
+
+/// Whom an id stands for. None: nobody, or it is a token, which is more than an id.
+async fn named(tx: &mut Tx, app: &App, whom: &Whom) -> nudge_db::Result<Option<AliasView>> {
+    match whom {
+        Whom::Token(..) => Ok(None),
+        Whom::Anonymous(id) => subjects::store::find(tx, app.id, AliasKind::Anonymous, id).await,
+        Whom::External(id) => subjects::store::find(tx, app.id, AliasKind::External, id).await,
+        Whom::Subject(id) => subjects::store::of_subject(tx, app.id, *id).await,
+    }
 }
 
 /// Keys that the policy takes out (contract 5): the denied ones, and from backends all that are not allowed.

@@ -41,7 +41,7 @@ pub(super) struct Planned {
     /// The version of the app whose campaigns stand as it was decided by.
     pub app_version: i64,
     pub steps: HashMap<Uuid, Step>,
-    /// What a device of their people runs.
+    /// What a device of their people runs, of those that are over.
     pub platforms: HashMap<Uuid, &'static str>,
 }
 
@@ -90,14 +90,20 @@ impl Known {
     }
 
     fn planned(&self, claimed: &[Claimed], steps: HashMap<Uuid, Step>) -> Planned {
+        let is_over = |delivery: &&Claimed| {
+            let step = steps.get(&delivery.id);
+            matches!(step, Some(Step::End(..)))
+        };
         let platform = |delivery: &Claimed| {
             let first = self.targets_of(delivery).first()?;
             Some((delivery.id, first.platform.name()))
         };
+        let over = claimed.iter().filter(is_over);
+        let platforms = over.filter_map(platform).collect();
         Planned {
             app_version: self.standing.app_version,
             steps,
-            platforms: claimed.iter().filter_map(platform).collect(),
+            platforms,
         }
     }
 }
