@@ -281,3 +281,50 @@ async fn a_server_that_cannot_say_that_it_lives_is_not_ready() {
     db.close().await;
     app.finish().await;
 }
+
+/// Who watches the server hears of a database that says nothing before Prometheus gives up, which is after ten seconds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_wait_for_no_database_that_is_silent() {
+    let (proxy, url) = Proxy::of(&postgres::database().await).await;
+    let app = TestApp::start_with(site!(), Backend::Sqlite, |config: &mut Config| {
+        config.database.url = url;
+    })
+    .await;
+    proxy.hold(true);
+    let nobody = Credential::none();
+    let answer = app.get("/metrics", &nobody);
+    let answer = tokio::time::timeout(Duration::from_secs(10), answer).await;
+    let metrics = answer.expect("metrics within ten seconds").text;
+    for line in ["nudge_database_up 0", "nudge_ready 0"] {
+        assert!(metrics.lines().any(|told| told == line), "{metrics}");
+    }
+    proxy.hold(false);
+    app.until("the database is up", async || {
+        let metrics = app.get("/metrics", &Credential::none()).await.text;
+        metrics.lines().any(|told| told == "nudge_database_up 1")
+    })
+    .await;
+    app.finish().await;
+}
+
+/// Who asks whether the server is ready hears that what it is connected to is a standby.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_with_a_standby_alone_is_not_ready() {
+    let pair = Pair::start().await;
+    let (proxy, url) = Proxy::of(&pair.url).await;
+    let app = server(url).await;
+    proxy.redirect(&pair.standby_url());
+    proxy.cut();
+    app.until("/readyz says why", async || {
+        let ready = app.get("/readyz", &Credential::none()).await;
+        ready.status == 503 && ready.text.contains("the database takes no writes")
+    })
+    .await;
+    proxy.redirect(&pair.url);
+    proxy.cut();
+    app.until("/readyz answers 200", async || {
+        app.get("/readyz", &Credential::none()).await.status == 200
+    })
+    .await;
+    app.finish().await;
+}

@@ -472,6 +472,12 @@ async fn a_candidate_is_promoted_or_given_up(app: &mut TestApp) {
     assert_eq!(data["activeVersion"], json!(version(1)));
     assert_eq!(data["rollout"]["strategy"], "instant");
     assert_eq!(decides(app, &ada, "a").await, by(1, 1));
+    let entries = app.audited("plugin.rolled_back").await;
+    let detail = |part: &str| entries[0]["detail"][part].clone();
+    assert_eq!(
+        [detail("from"), detail("candidate")],
+        [json!(version(1)), json!(version(2))]
+    );
 
     activate(app, 1, shadow).await.ok();
     let data = app.post(&promote, &app.admin(), &json!({})).await.ok();

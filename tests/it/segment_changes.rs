@@ -1,5 +1,6 @@
 //! Who enters a segment and who leaves it, and the campaigns that this fires (contract 19).
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tests::{Session, TestApp, on_both_backends};
 
@@ -9,6 +10,7 @@ use crate::segments::{member, plan, segment, set};
 on_both_backends!(
     a_property_lets_somebody_enter_and_leave,
     changes_that_follow_each_other_are_told_each,
+    changes_of_many_people_at_once_are_told_each,
     somebody_new_is_in_by_default_and_leaves_by_an_event,
     an_event_lets_somebody_enter_once,
     who_is_in_already_fires_nothing,
@@ -86,10 +88,7 @@ async fn a_property_lets_somebody_enter_and_leave(app: &mut TestApp) {
 async fn changes_that_follow_each_other_are_told_each(app: &mut TestApp) {
     let pros = segment(app, "pros", plan("pro")).await;
     let (enters, leaves) = (on(app, &pros, "enter").await, on(app, &pros, "exit").await);
-    let once = visitors(1);
-    let mut once = once["include"].clone();
-    once["count"]["operator"] = json!("eq");
-    let once = segment(app, "once", json!({"include": once})).await;
+    let once = segment(app, "once", once()).await;
     let (visited, again) = (on(app, &once, "enter").await, on(app, &once, "exit").await);
     quiet(app).await;
     for number in 0..10 {
@@ -104,6 +103,27 @@ async fn changes_that_follow_each_other_are_told_each(app: &mut TestApp) {
             fired(app, survey, &name, 1).await;
         }
     }
+}
+
+async fn changes_of_many_people_at_once_are_told_each(app: &mut TestApp) {
+    const PEOPLE: usize = 120;
+    let once = segment(app, "once", once()).await;
+    on(app, &once, "enter").await;
+    on(app, &once, "exit").await;
+    let mut people = Vec::new();
+    for number in 0..PEOPLE {
+        people.push(app.session(&format!("ada-{number}")).await);
+    }
+    quiet(app).await;
+    for _ in 0..2 {
+        join_all(people.iter().map(|ada| visit(app, ada))).await;
+    }
+    quiet(app).await;
+    app.until("everybody has entered and left", async || {
+        app.count("instructions").await >= 2 * PEOPLE
+    })
+    .await;
+    assert_eq!(app.count("instructions").await, 2 * PEOPLE);
 }
 
 async fn somebody_new_is_in_by_default_and_leaves_by_an_event(app: &mut TestApp) {
@@ -126,6 +146,13 @@ async fn somebody_new_is_in_by_default_and_leaves_by_an_event(app: &mut TestApp)
 /// People with so many events `visit` within a week.
 fn visitors(n: u32) -> Value {
     json!({"include": {"kind": "event", "eventName": "visit", "withinDays": 7, "count": {"operator": "gte", "n": n}}})
+}
+
+/// People with one event `visit` within a week.
+fn once() -> Value {
+    let mut once = visitors(1);
+    once["include"]["count"]["operator"] = json!("eq");
+    once
 }
 
 async fn visit(app: &TestApp, session: &Session) {

@@ -36,18 +36,12 @@ pub async fn noted(tx: &mut Tx, after: Uuid, limit: i64) -> Result<Vec<(Uuid, Uu
         .collect())
 }
 
-/// Those of some people who are to be looked at, up to a number.
-pub async fn among(
-    tx: &mut Tx,
-    app_id: Uuid,
-    subjects: &[Uuid],
-    at_most: i64,
-) -> Result<Vec<Uuid>> {
+/// Those of some people who are to be looked at.
+pub async fn among(tx: &mut Tx, app_id: Uuid, subjects: &[Uuid]) -> Result<Vec<Uuid>> {
     tx.sql("SELECT subject_id FROM segment_checks WHERE app_id = $1 AND subject_id IN ")
         .bind(app_id)
         .push_list(subjects.iter().copied())
-        .push(" ORDER BY subject_id LIMIT ")
-        .push_bind(at_most)
+        .push(" ORDER BY subject_id")
         .fetch_values()
         .await
 }

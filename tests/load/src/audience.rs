@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -90,35 +91,70 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Compares campaigns that name a segment with those that have the same audience written out.
-pub(crate) async fn compare_segment(databases: &Databases, rounds: usize) -> anyhow::Result<()> {
+/// Compares campaigns that name a segment with those that have the same audience written out, and an app with a campaign that
+/// waits for somebody to enter a segment with one whose segment nobody waits for.
+pub(crate) async fn compare_segments(databases: &Databases, rounds: usize) -> anyhow::Result<()> {
+    let mut table = Table::new(&["an event", "processor time", "time"]);
     let written = Side::new(databases, CAMPAIGNS, &five_leaves()).await?;
-    let server = Server::start(databases, 0).await?;
-    let body = json!({"name": "five leaves", "audience": five_leaves()});
-    let segment = drive::manage(&server, "segments", &body).await?;
-    let id = segment.pointer("/data/id").unwrap_or(&Value::Null);
+    let (server, id) = with_segment(databases, &five_leaves()).await?;
     let by_segment = json!({"include": {"kind": "segment", "segmentId": id, "in": true}});
     let named = Side::on(server, CAMPAIGNS, &by_segment).await?;
+    let ratios = compare(written, named, rounds).await?;
+    table.row(&[
+        "the audience by a segment / written out",
+        &ratios.0,
+        &ratios.1,
+    ]);
+
+    let (server, _) = with_segment(databases, &soon_met()).await?;
+    let unwatched = Side::on(server, 0, &json!({})).await?;
+    let (server, id) = with_segment(databases, &soon_met()).await?;
+    let mut campaign = drive::survey_body(COMMON, &json!({}));
+    campaign["trigger"] = json!({"kind": "segment", "segmentId": id, "on": "enter"});
+    drive::manage(&server, "surveys", &campaign).await?;
+    let watched = Side::on(server, 0, &json!({})).await?;
+    let ratios = compare(unwatched, watched, rounds).await?;
+    table.row(&[
+        "a campaign waits for a segment / none does",
+        &ratios.0,
+        &ratios.1,
+    ]);
+    Ok(table.print()?)
+}
+
+/// A server with a segment, and the segment's id.
+async fn with_segment(databases: &Databases, audience: &Value) -> anyhow::Result<(Server, Value)> {
+    let server = Server::start(databases, 0).await?;
+    let body = json!({"name": "a segment", "audience": audience});
+    let segment = drive::manage(&server, "segments", &body).await?;
+    let id = segment.pointer("/data/id").context("no id of a segment")?;
+    let id = id.clone();
+    Ok((server, id))
+}
+
+/// The second side's cost of an event by the first one's, of the processors and of time; ends both.
+async fn compare(first: Side, second: Side, rounds: usize) -> anyhow::Result<(String, String)> {
     let mut ratios = Vec::with_capacity(rounds);
     for round in 0..rounds {
         let load = load(400, 10 + round as u64);
-        let (first, second) = if round % 2 == 0 {
-            let plain = written.cost(load).await?;
-            (plain, named.cost(load).await?)
+        let (one, other) = if round % 2 == 0 {
+            let one = first.cost(load).await?;
+            (one, second.cost(load).await?)
         } else {
-            let second = named.cost(load).await?;
-            (written.cost(load).await?, second)
+            let other = second.cost(load).await?;
+            (first.cost(load).await?, other)
         };
-        ratios.push(second.cpu / first.cpu);
+        ratios.push((other.cpu / one.cpu, other.wall / one.wall));
     }
-    let mut table = Table::new(&["an event that campaigns wait for", "processor time"]);
-    table.row(&[
-        "the audience by a segment / written out".to_owned(),
-        format!("{:.2}", median(ratios)),
-    ]);
-    table.print()?;
-    written.server.stop().await?;
-    named.server.stop().await
+    first.server.stop().await?;
+    second.server.stop().await?;
+    let middle = |of: fn(&(f64, f64)) -> f64| format!("{:.2}", median(ratios.iter().map(of)));
+    Ok((middle(|ratio| ratio.0), middle(|ratio| ratio.1)))
+}
+
+/// A leaf that each event may change, and that everybody meets from their first event on.
+fn soon_met() -> Value {
+    json!({"include": {"kind": "event", "eventName": COMMON, "withinDays": 30}})
 }
 
 /// Five leaves, of which the last one leaves everybody out: all are asked, and nothing is written.

@@ -1,4 +1,5 @@
-//! What segments cost: going through all people for many of them, a preview, and an event whose campaigns name one.
+//! What segments cost: going through all people for many of them, a preview, an event whose campaigns name one, and one of an app
+//! in which a campaign waits for people to enter one.
 
 use std::time::{Duration, Instant};
 
@@ -35,11 +36,17 @@ pub(crate) struct Arguments {
     /// Rounds of the comparison of events.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
+    /// The comparison of events alone.
+    #[arg(long)]
+    only_events: bool,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let databases = Databases::new(arguments.database)?;
-    audience::compare_segment(&databases, arguments.rounds).await?;
+    audience::compare_segments(&databases, arguments.rounds).await?;
+    if arguments.only_events {
+        return Ok(());
+    }
     let server = Server::start(&databases, 0).await?;
     let mut filler = Filler::new(&server)?;
     filler.people(arguments.users).await?;

@@ -21,8 +21,8 @@ use crate::services::Shared;
 
 /// People who are looked at together.
 const PAGE: i64 = 256;
-/// People who are looked at before their next change, at the most.
-const MOST_AHEAD: i64 = 64;
+/// People who are looked at together before their next change.
+const PAGE_AHEAD: usize = 256;
 /// Apps whose sweeps begin in one go.
 const MOST_SWEEPS: i64 = 100;
 /// How soon a sweep is looked at again that goes on, or has failed.
@@ -89,16 +89,17 @@ async fn round(services: &Shared, halt: &CancellationToken) -> Result<Next> {
 }
 
 /// Looks at those of some people who are to be looked at, before something else changes them: of two changes of which the second
-/// takes the first back, both are told. Of more people than one call takes the others are looked at afterwards, and so is whoever
-/// can't be looked at now.
+/// takes the first back, both are told. Whoever can't be looked at now is looked at afterwards.
 pub(crate) async fn look_ahead(by: Means<'_>, app: &App, people: &[Uuid]) -> Result<()> {
-    let mut tx = by.db.read().await?;
-    let noted = segment_checks::among(&mut tx, app.id, people, MOST_AHEAD).await?;
-    drop(tx);
-    if !noted.is_empty()
-        && let Err(error) = look(by, app, &noted).await
-    {
-        tracing::debug!(app.id = %app.id, %error, "people are looked at later");
+    for page in people.chunks(PAGE_AHEAD) {
+        let mut tx = by.db.read().await?;
+        let noted = segment_checks::among(&mut tx, app.id, page).await?;
+        drop(tx);
+        if !noted.is_empty()
+            && let Err(error) = look(by, app, &noted).await
+        {
+            tracing::debug!(app.id = %app.id, %error, "people are looked at later");
+        }
     }
     Ok(())
 }
