@@ -2,7 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -53,6 +53,31 @@ pub(crate) fn make(config: &Config) -> anyhow::Result<()> {
     }
     if let Some(path) = nudge_db::sqlite_path(&config.database_url()) {
         private::database(path);
+    }
+    Ok(())
+}
+
+/// Refuses the superuser what is another user's: what root writes, that user's server can't open.
+pub(crate) fn require_owner(config: &Config) -> anyhow::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let data_dir = &config.server.data_dir;
+    // Where servers run as root in a folder of somebody else's, as containers may, its files are root's.
+    let Ok(found) = data_dir
+        .join(LOCK)
+        .metadata()
+        .or_else(|_| data_dir.metadata())
+    else {
+        return Ok(());
+    };
+    let owner = found.uid();
+    if owner != 0 {
+        bail!(
+            "the data directory {} is another user's, whose server can't open what root writes: run this as that user, \
+             `sudo -u '#{owner}' nudge …`",
+            data_dir.display()
+        );
     }
     Ok(())
 }

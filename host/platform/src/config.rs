@@ -251,11 +251,14 @@ impl Telemetry {
     }
 }
 
+/// The configuration file, in the folder where a command is run.
+pub const FILE: &str = "nudge.toml";
+
 impl Config {
-    /// Reads the configuration of this process. `file` is `nudge.toml` unless a flag names another.
+    /// Reads the configuration of this process. `file` is [`FILE`] unless a flag names another.
     pub fn load(file: Option<&Path>) -> anyhow::Result<Self> {
         let mut table = defaults()?;
-        let path = file.unwrap_or(Path::new("nudge.toml"));
+        let path = file.unwrap_or(Path::new(FILE));
         match std::fs::read_to_string(path) {
             Ok(text) => merge(&mut table, parse(&text, path)?, "")?,
             // What is there and can't be read is no reason to start with defaults.

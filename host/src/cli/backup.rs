@@ -13,9 +13,9 @@ use nudge_platform::config::Config;
 use super::ServerArguments;
 use crate::backup;
 use crate::backup::age::{Identity, Recipient};
-use crate::data_dir::lock;
-use crate::opening;
+
 use crate::server::open_secrets;
+use crate::{data_dir, opening};
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArguments {
@@ -64,6 +64,7 @@ pub(super) struct DeletionsArguments {
 /// Writes a backup.
 pub(super) async fn backup(mut config: Config, arguments: BackupArguments) -> anyhow::Result<()> {
     arguments.server.apply(&mut config);
+    data_dir::require_owner(&config)?;
     let mut recipients = Vec::new();
     for text in &arguments.recipients {
         let recipient: Recipient = text.parse().map_err(|error| anyhow!("`{text}`: {error}"))?;
@@ -94,6 +95,7 @@ pub(super) async fn backup(mut config: Config, arguments: BackupArguments) -> an
 /// Restores a backup.
 pub(super) async fn restore(mut config: Config, arguments: RestoreArguments) -> anyhow::Result<()> {
     arguments.server.apply(&mut config);
+    data_dir::require_owner(&config)?;
     let identities = match (&arguments.identity, &arguments.passphrase_file) {
         (Some(file), _) => {
             let text = fs::read_to_string(file);
@@ -141,7 +143,7 @@ pub(super) async fn deletions(
     }
     // A server that runs has people in memory.
     let is_embedded = nudge_db::sqlite_path(&url).is_some();
-    let _lock = is_embedded.then(|| lock(&config)).transpose()?;
+    let _lock = is_embedded.then(|| data_dir::lock(&config)).transpose()?;
     let db = super::serve::open(&config).await?;
     let again = async {
         let (schema, secrets) = open_secrets(&config, &db).await?;

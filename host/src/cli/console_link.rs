@@ -44,6 +44,10 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
     // A server that runs may listen elsewhere than its configuration says: at a port that was free.
     let running = data_dir::server_url(&config.server.data_dir).filter(|_| !chosen);
     let public_url = running.unwrap_or_else(|| public_url(&config, &config.server.listen));
+    // Standard output has the link alone.
+    if let Some(note) = super::serve::plain_http(&public_url)? {
+        eprintln!("{note}");
+    }
     let db = super::serve::open(&config).await?;
     let mut tx = db.write().await?;
     let link = links::create(&mut tx, &public_url, SUBJECT, &grants, now)

@@ -39,6 +39,7 @@ pub(super) struct Arguments {
 /// Brings the schema up to date, and distributes tables where that is wished.
 pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Result<()> {
     arguments.server.apply(&mut config);
+    data_dir::require_owner(&config)?;
     data_dir::make(&config)?;
     // One that works, and one that sees how far it is.
     let db = serve::open_with(&config, 2).await?;

@@ -16,7 +16,7 @@ mod token;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -210,7 +210,14 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Serve(arguments) => on_runtime(serve::run(load()?, arguments)),
         Command::Demo(arguments) => on_runtime(demo::run(load()?, arguments)),
         Command::Migrate(arguments) => on_runtime(migrate::run(load()?, arguments)),
-        Command::Check(arguments) => on_runtime(serve::check(load()?, arguments)),
+        Command::Check(arguments) => {
+            if cli.config.is_none() && !Path::new(config::FILE).exists() {
+                say(
+                    "note: there is no nudge.toml in this folder, so defaults and the environment are checked; --config names a file",
+                );
+            }
+            on_runtime(serve::check(load()?, arguments))
+        }
         Command::Doctor(arguments) => on_runtime(doctor::run(load()?, arguments)),
         Command::Secrets(command) => on_runtime(secrets::run(load()?, command)),
         Command::Backup(arguments) => on_runtime(backup::backup(load()?, arguments)),

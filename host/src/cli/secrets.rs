@@ -9,9 +9,8 @@ use nudge_platform::sealed::{self, SealedBy};
 use nudge_platform::secrets::Secrets;
 
 use super::ServerArguments;
-use crate::data_dir::lock;
-use crate::opening;
 use crate::server::{open_secrets, require_keys};
+use crate::{data_dir, opening};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -57,8 +56,9 @@ async fn rotate(mut config: Config, arguments: RotateArguments) -> anyhow::Resul
         );
     }
     let data_dir = &config.server.data_dir;
+    data_dir::require_owner(&config)?;
     // A server that runs would go on sealing with the earlier key.
-    let _lock = lock(&config)?;
+    let _lock = data_dir::lock(&config)?;
     require_database_keys(&config).await?;
     Secrets::rotate_file(data_dir, arguments.new_key.as_deref())?;
     super::say(
@@ -161,7 +161,8 @@ async fn forget(mut config: Config, arguments: ServerArguments) -> anyhow::Resul
             "`secrets.masterKey` is configured: remove the earlier keys from `secrets.previousKeys`"
         );
     }
-    let _lock = lock(&config)?;
+    data_dir::require_owner(&config)?;
+    let _lock = data_dir::lock(&config)?;
     // What was still sealed with an earlier key would be lost.
     reseal(&config).await?;
     Secrets::forget_previous(&config.server.data_dir)?;

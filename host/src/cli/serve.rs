@@ -46,8 +46,12 @@ pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyho
 /// data directory, its key and its database, is made in a folder that is removed afterwards.
 pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
     arguments.apply(&mut config);
+    data_dir::require_owner(&config)?;
     let lookups = Lookups::system(config.server.lookup_threads);
     check_configuration(&config, &lookups).await?;
+    if let Some(note) = plain_http(&public_url(&config, &config.server.listen))? {
+        super::say(note);
+    }
     let place = stand_in(&mut config)?;
     let secrets = check_database(&config, &place.keys).await?;
     let clock = Clock::default();
@@ -73,6 +77,17 @@ pub(super) async fn check_configuration(config: &Config, lookups: &Lookups) -> a
     check_certificates(&config.push)?;
     traces::open(&config.telemetry, lookups)?;
     Ok(())
+}
+
+/// What to know of a public URL under which nobody stays signed in to the console.
+pub(super) fn plain_http(public_url: &str) -> anyhow::Result<Option<String>> {
+    let keeps_cookies = Site::new(public_url, false)?.keeps_cookies();
+    Ok((!keeps_cookies).then(|| {
+        format!(
+            "note: browsers keep no cookie of {public_url}, since it is plain http, so that nobody stays signed in to the console: \
+             put TLS in front, and say https in `server.publicUrl`"
+        )
+    }))
 }
 
 /// Where a command that only looks finds what is not there yet.

@@ -1,5 +1,7 @@
 //! Where the console is: the names under which it answers, whose pages may change something, and its cookies.
 
+use std::fmt::{self, Display, Formatter};
+
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -49,6 +51,21 @@ impl Origin {
             port: url.port_or_known_default()?,
         })
     }
+
+    /// Plain http to this machine: browsers keep no `Secure` cookie of it, and the name says that it is not of that kind.
+    fn is_plain(&self) -> bool {
+        self.scheme == "http" && is_loopback(&self.host)
+    }
+}
+
+impl Display for Origin {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let Self { scheme, host, port } = self;
+        match (scheme.as_str(), port) {
+            ("http", 80) | ("https", 443) => write!(out, "{scheme}://{host}"),
+            _ => write!(out, "{scheme}://{host}:{port}"),
+        }
+    }
 }
 
 impl Site {
@@ -63,15 +80,17 @@ impl Site {
         })
     }
 
+    /// Whether browsers keep the console's cookies: over plain http they do so of this machine alone.
+    pub fn keeps_cookies(&self) -> bool {
+        self.public.scheme == "https" || self.public.is_plain()
+    }
+
     /// The origin under which a request came. Another host's name is refused: it leads here without being ours, and a
     /// browser takes what comes from it for that site's own.
     pub(super) fn reached(&self, parts: &Parts) -> Result<Reached, ApiError> {
         self.reached_by(parts).ok_or_else(|| {
             let public = &self.public;
-            let detail = format!(
-                "the console is at {}://{} alone; `server.publicUrl` says where",
-                public.scheme, public.host
-            );
+            let detail = format!("the console is at {public} alone; `server.publicUrl` says where");
             ApiError::because(Code::Misdirected, detail)
         })
     }
@@ -136,9 +155,8 @@ fn authority(parts: &Parts) -> Option<Authority> {
 }
 
 impl Reached {
-    /// Plain http to this machine: browsers keep no `Secure` cookie of it, and the name says that it is not of that kind.
     fn is_plain(&self) -> bool {
-        self.origin.scheme == "http" && is_loopback(&self.origin.host)
+        self.origin.is_plain()
     }
 
     fn name(&self, cookie: Cookie) -> &'static str {

@@ -226,7 +226,7 @@ impl Report {
             writeln!(out, "  {program} dev")?;
             writeln!(
                 out,
-                "      a server of your own; it prints keys, tokens and the curl of a first event"
+                "      a server of your own; it prints pages to open and the curl of a first event"
             )?;
             write!(
                 out,

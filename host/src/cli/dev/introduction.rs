@@ -60,9 +60,8 @@ pub(super) fn text(access: &Access, all: bool) -> String {
     if all {
         let _ = write!(
             text,
-            "\nAnother key of the app:\n\n\
-             curl {base_url}/v1/apps/{app_id}/keys -H 'Authorization: Bearer {admin_token}' \
-             -H 'Content-Type: application/json' -d '{{\"kind\": \"write\", \"name\": \"Phone\"}}'\n"
+            "\nFor `nudge plugin` beside it:\n\n\
+             export NUDGE_PLUGIN__URL={base_url} NUDGE_PLUGIN__APP={app_id} NUDGE_PLUGIN__TOKEN={admin_token}\n"
         );
     }
     text.push_str(
