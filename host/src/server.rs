@@ -16,6 +16,7 @@ use nudge_http::listener::{self, Answers, Limits};
 use nudge_http::oidc::AccessTokens;
 use nudge_ingest::commit::Committer;
 use nudge_ingest::validation::batcher::Batcher;
+use nudge_pipeline::segments::preview;
 use nudge_pipeline::{Pipeline, Recovery};
 use nudge_platform::analytics::{self, AnalyticsStore};
 use nudge_platform::clock::Clock;
@@ -157,6 +158,7 @@ impl Server {
         let pipeline = Arc::new(nudge_pipeline::services::Services {
             below: Arc::new(records),
             pipeline,
+            previews: preview::turns(),
         });
         let push = nudge_push::services::Services {
             providers: Providers::new(

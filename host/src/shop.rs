@@ -20,6 +20,7 @@ use nudge_campaigns::surveys::{Content, Survey};
 use nudge_campaigns::{apps, store as campaigns};
 use nudge_db::{Timestamp, Tx};
 use nudge_http::issuer::Role;
+use nudge_http::request_context::Peer;
 use nudge_http::{ApiError, Code, Data, Json};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::outbound;
@@ -40,6 +41,8 @@ const KEYS_KEPT: i64 = 5;
 const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
 /// How long somebody stays signed in.
 const IDENTITY_LIFETIME: Duration = Duration::from_hours(12);
+/// What proxies add to requests.
+const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "via"];
 /// The longest name that somebody signs in with, in characters.
 const MOST_NAME: usize = 64;
 
@@ -85,9 +88,10 @@ pub fn routes() -> Router<Shared> {
 async fn opening(
     State(services): State<Shared>,
     Extension(made): Extension<Arc<Mutex<Made>>>,
+    Extension(peer): Extension<Peer>,
     headers: HeaderMap,
 ) -> Result<Data<Opening>, ApiError> {
-    require_own_page(&headers)?;
+    require_own_page(peer, &headers)?;
     let data = opened(&services, &made).await?;
     Ok(Data { data })
 }
@@ -96,10 +100,11 @@ async fn opening(
 async fn sign_in(
     State(services): State<Shared>,
     Extension(made): Extension<Arc<Mutex<Made>>>,
+    Extension(peer): Extension<Peer>,
     headers: HeaderMap,
     Json(request): Json<SignIn>,
 ) -> Result<Data<Value>, ApiError> {
-    require_own_page(&headers)?;
+    require_own_page(peer, &headers)?;
     let name = request.name.trim();
     if name.is_empty() || name.chars().count() > MOST_NAME || name.chars().any(char::is_control) {
         let detail = format!("a name has 1 to {MOST_NAME} characters");
@@ -116,9 +121,15 @@ async fn sign_in(
     })
 }
 
-/// Whether the server's own page asks, under a name of this machine: another site can make its name lead here, too.
-fn require_own_page(headers: &HeaderMap) -> Result<(), ApiError> {
+/// Whether the server's own page asks, from this machine and under a name of it: another site can make its name lead here, too.
+/// A proxy on this machine asks for others.
+fn require_own_page(peer: Peer, headers: &HeaderMap) -> Result<(), ApiError> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_proxied = FORWARDED.iter().any(|name| headers.contains_key(*name));
+    if !peer.0.to_canonical().is_loopback() || is_proxied {
+        let detail = "the shop signs people in without a password, and so is for browsers on the server's machine";
+        return Err(ApiError::because(Code::NotFound, detail));
+    }
     let host = text("host").and_then(|host| host.parse::<Authority>().ok());
     let is_local = host.is_some_and(|host| outbound::is_loopback(host.host()));
     let is_same = text("sec-fetch-site").is_none_or(|site| site == "same-origin");

@@ -34,12 +34,25 @@ const styles = {
     }),
 };
 
+/** Puts numbers that have a name in their module where they are used: the bundler leaves them in variables. */
+const numbers = {
+  name: "numbers",
+  setup: (build) =>
+    build.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      let text = await readFile(path, "utf8");
+      for (const [whole, name, number] of text.matchAll(/^const ([A-Z_]+) = ([\d_* ]+);\n/gm)) {
+        text = text.replace(whole, "").replace(new RegExp(`\\b${name}\\b`, "g"), `(${number})`);
+      }
+      return { contents: text, loader: "ts" };
+    }),
+};
+
 /** Members that the renderer's own parts call so among themselves: not the server, the core, nor browsers. */
-const OWN = /^(again|characters|closed|control|describedBy|direction|done|element|end|fate|frame|give|gone|hasFocus|initial|letClose|named|nodes|odd|opened|over|part|read|refused|say|shell|shown|spoken|started|stops|texts)$/;
+const OWN = /^(again|begin|characters|closed|control|describedBy|direction|done|drain|element|end|failed|fate|forget|frame|give|given|gone|hasFocus|host|initial|letClose|listener|live|named|nodes|note|odd|opened|outcome|over|ownId|part|read|refused|save|say|sending|shell|shown|spoken|started|starting|stops|subject|texts|theirId|unheard)$/;
 
 /** The same of the core, among which are no members of what is stored or told other tabs. */
 const CORE =
-  /^(activity|again|answered|around|ask|change|channel|claim|complaints|decide|deciding|degrade|deliver|depart|drafts|emit|end|ended|enter|failures|forget|give|gone|granted|head|hear|held|here|hold|host|hurry|isAlone|isFinal|isImmediate|isKept|isStale|later|lead|leads|leave|listen|listeners|load|look|looking|makeHost|maySee|most|notBefore|note|offer|offered|options|page|part|pending|poller|post|proof|prove|ready|refused|release|remove|renderer|repoll|resume|retryAfter|run|said|say|send|sender|sending|session|shows|started|starting|stop|stopped|store|tabs|temporary|timer|unheard|unproven|unsent|urge|waits|with|writing)$/;
+  /^(activity|again|answered|around|ask|change|channel|claim|complain|complaints|decide|deciding|degrade|delay|deliver|depart|drafts|emit|end|ended|enter|failures|forget|give|gone|granted|head|hear|held|here|hold|host|hurry|idle|isAlone|isFinal|isImmediate|isKept|isStale|later|lead|leads|leave|listen|listeners|load|look|looking|makeHost|maySee|most|notBefore|note|offer|offered|options|page|part|pending|poller|post|proof|prove|ready|refused|release|remove|renderer|repoll|resume|retryAfter|run|said|say|send|sender|sending|session|settled|shows|started|starting|stop|stopped|store|tabs|temporary|timer|unheard|unproven|unconfirmed|urge|use|waits|with|worker|write|writing)$/;
 
 /** Bundles one entry for the server; answers its text. */
 async function served(entry, format, define = {}, mangleProps = undefined) {
@@ -50,7 +63,7 @@ async function served(entry, format, define = {}, mangleProps = undefined) {
     format,
     mangleProps,
     minify: true,
-    plugins: [styles],
+    plugins: [styles, numbers],
     write: false,
   });
   return made.outputFiles[0].text;

@@ -31,7 +31,13 @@ test("the console's foundation", async (t) => {
     await holds(async () => assert.match(await refusal.innerText(), /request/));
     await accessible(page, "sign-in refused");
 
+    // A browser that keeps no cookie: the code is good, and nobody is signed in.
+    await page.getByLabel("Link or code").fill(console.link());
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").getByText("This browser kept no cookie").waitFor();
+
     await page.unroute("**/console/session");
+    await page.context().clearCookies();
     await page.getByLabel("Link or code").fill(console.link());
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "Surveys" }).waitFor();
@@ -181,6 +187,10 @@ test("the console's foundation", async (t) => {
     await page.getByRole("button", { name: "Save", exact: true }).click();
     const dialog = page.getByRole("dialog", { name: "Somebody else changed this" });
     await dialog.getByText("Theirs", { exact: true }).waitFor();
+    // Saved once more meanwhile: what is there now is decided about.
+    await server.api("PATCH", `/surveys/${survey.id}`, { name: "Theirs anew" });
+    await dialog.getByRole("button", { name: "Put mine over it" }).click();
+    await dialog.getByText("Theirs anew").waitFor();
     await accessible(page, "a conflict");
     await dialog.getByRole("button", { name: "Put mine over it" }).click();
     await page.getByRole("heading", { name: "Mine" }).waitFor();

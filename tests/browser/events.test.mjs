@@ -148,6 +148,64 @@ test("a server that answers 503 for a minute gets everything later, once, and is
   assert.deepEqual(complaints.map(({ status }) => status), [503], "the page is told once");
 });
 
+test("a request that is never answered holds nothing up", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const context = await profile(t);
+  // A minute is over sooner here.
+  await context.addInitScript(() => {
+    const real = window.setTimeout;
+    window.setTimeout = (what, after, ...rest) => real(what, after == 60_000 ? 2000 : after, ...rest);
+  });
+  const page = await open(context, shop.url, options);
+  await page.evaluate(() => nudge.flush());
+  let held = 0;
+  gate.refuse = ({ route }) => (route == "POST /v1/sdk/ingest" && held++ < 1 ? "hold" : undefined);
+  await page.evaluate(() => void nudge.track("held_up", { n: 1 }));
+  await until("the request is made", () => held);
+  await page.evaluate(() => void nudge.track("held_up", { n: 2 }));
+  const events = custom(await arrived(server, "held_up", 2, 30), "held_up");
+  assert.deepEqual(events.map(({ properties }) => properties.n), [1, 2]);
+});
+
+test("whatever a server says of when to come again, it is not asked sooner", async (t) => {
+  const { gate, shop, options } = await setUp(t);
+  const chromium = await browser(t);
+  for (const after of ["2592000", new Date(Date.now() + 120_000).toUTCString()]) {
+    const page = await open(await chromium.newContext(), shop.url, options);
+    await page.evaluate(() => nudge.flush());
+    let asked = 0;
+    gate.refuse = ({ route }) => (route == "POST /v1/sdk/ingest" && ++asked ? { status: 503, headers: { "retry-after": after } } : undefined);
+    await page.evaluate(() => void nudge.track("patience_shown"));
+    await until("it is asked", () => asked);
+    await sleep(4000);
+    assert.equal(asked, 1, after);
+    gate.refuse = () => undefined;
+    await page.context().close();
+  }
+});
+
+test("polls that are answered oddly are neither the last ones nor made without a pause", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  await server.survey();
+  const chromium = await browser(t);
+  for (const odd of [{ status: 200, text: "{}" }, { status: 401, code: "subject_token_expired" }]) {
+    let polls = 0;
+    gate.refuse = ({ route }) => (route == "GET /v1/sdk/instructions" && ++polls ? odd : undefined);
+    const page = await open(await chromium.newContext(), shop.url, options);
+    const faults = [];
+    page.on("pageerror", (error) => faults.push(error));
+    await page.evaluate(() => void nudge.on("instruction", () => (window.offered = true)));
+    await until("there is another poll", () => polls > 1);
+    await sleep(3000);
+    assert.ok(polls < 12, `${polls} polls`);
+    gate.refuse = () => undefined;
+    await page.evaluate(() => (nudge.track("order_placed"), nudge.flush()));
+    await until("the instruction", () => page.evaluate(() => window.offered));
+    assert.deepEqual(faults, []);
+    await page.context().close();
+  }
+});
+
 test("an answer that is lost leaves one event", async (t) => {
   const { server, gate, shop, options } = await setUp(t);
   const page = await open(await profile(t), shop.url, options);

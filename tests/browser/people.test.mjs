@@ -496,6 +496,32 @@ test("surveys come in the person's language, and in the survey's own where there
   }
 });
 
+test("what is to be shown without consent is refused before anything is asked", async (t) => {
+  const { server, gate, shop, options } = await setUp(t);
+  const survey = await server.survey({ mode: "on_demand", trigger: undefined });
+  const page = await open(await profile(t), shop.url, { ...options, consent: "required", autoShow: true });
+  const loaded = [];
+  page.on("request", (request) => loaded.push(request.url()));
+  await page.evaluate((id) => nudge.startSurvey(id), survey.id);
+  assert.deepEqual(await page.evaluate(() => errors.map(({ code }) => code)), ["consent_required"]);
+  assert.deepEqual([loaded, gate.requests], [[], []]);
+  await page.evaluate(() => nudge.consent({ analytics: true, messaging: true }));
+  await page.evaluate((id) => void nudge.startSurvey(id), survey.id);
+  await page.locator("nudge-ui h2").waitFor();
+  // Who consented in an earlier visit is shown it from the first call on.
+  await page.reload();
+  await page.evaluate(([options, id]) => void Nudge.init(options).startSurvey(id), [{ ...options, consent: "required", autoShow: true }, survey.id]);
+  await page.locator("nudge-ui h2").waitFor();
+});
+
+test("a page that loads the SDK twice has one", async (t) => {
+  const { shop, options } = await setUp(t);
+  const page = await open(await profile(t), shop.url, options);
+  await page.addScriptTag({ url: "/sdk/nudge.js" });
+  assert.ok(await page.evaluate((options) => Nudge.init(options) === nudge, options));
+  assert.ok(await page.evaluate(async (options) => (await import("/sdk/nudge.mjs")).init(options) === nudge, options));
+});
+
 test("a renderer that can't be loaded is told of, and nothing of it is left unheard", async (t) => {
   const { shop, options } = await setUp(t);
   const context = await profile(t);

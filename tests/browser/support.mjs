@@ -212,7 +212,8 @@ function listen(t, handler) {
 
 /**
  * What is between the browser and the server: notes requests, and answers in the server's place where `refuse` says
- * so: a status with headers, `"drop"` (the connection breaks), or `"lose"` (the server does it, the answer is lost).
+ * so: a status with headers, `"drop"` (the connection breaks), `"hold"` (nothing comes), or `"lose"` (the server does it,
+ * the answer is lost).
  */
 export class Gate {
   requests = [];
@@ -238,6 +239,7 @@ export class Gate {
       this.requests.push(note);
       const refusal = this.refuse(note);
       if (refusal == "drop") return request.socket.destroy();
+      if (refusal == "hold") return;
       if (refusal && refusal != "lose") {
         response.writeHead(refusal.status, { "access-control-allow-origin": "*", "access-control-expose-headers": "retry-after", "content-type": "application/problem+json", ...refusal.headers });
         return response.end(refusal.text ?? JSON.stringify({ code: refusal.code ?? "unavailable", detail: "refused by the gate" }));
@@ -258,16 +260,16 @@ export class Gate {
 }
 
 /**
- * A site of its own origin. `files`: path → text, or a function of the request; `/` is a page that loads the SDK from a
+ * A site of its own origin. `files`: path → text, or a function of the request, which may take its time; `/` is a page that loads the SDK from a
  * server as any page does.
  */
 export async function site(t, { sdk, files = {}, head = "", headers = {} } = {}) {
   const types = { html: "text/html; charset=utf-8", js: "text/javascript", mjs: "text/javascript", css: "text/css" };
   const page = `<!doctype html><html lang="en"><head><title>Shop</title>${head}${sdk ? `<script src="${sdk}"></script>` : ""}</head><body><h1>Shop</h1></body></html>`;
-  const server = await listen(t, (request, response) => {
+  const server = await listen(t, async (request, response) => {
     const path = request.url.split("?")[0];
     let text = files[path] ?? (path.startsWith("/sdk/") ? readFileSync(DIST + path.slice(5)) : path == "/" ? page : undefined);
-    if (typeof text == "function") text = text(request);
+    if (typeof text == "function") text = await text(request);
     const type = types[path.split(".").pop()] ?? types.html;
     response.writeHead(text === undefined ? 404 : 200, { "content-type": type, ...headers });
     response.end(text);

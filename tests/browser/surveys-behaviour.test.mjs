@@ -235,6 +235,42 @@ test("a double click answers one question", async () => {
   await done(tab);
 });
 
+test("an Enter that is held answers one question", async () => {
+  const tab = await open(browser, site.url);
+  const texts = ["one", "two", "three"].map((id) => question("short_text", { id, title: `Question ${id}`, required: false, format: undefined }));
+  const long = question("long_text", { id: "long", title: "Question long", required: false, minLength: undefined });
+  await present(tab, instruction(survey([...texts, long])), { asked: true });
+  await tab.keyboard.type("ada");
+  for (let count = 0; count < 5; count++) await tab.keyboard.down("Enter");
+  await tab.keyboard.up("Enter");
+  await heading(tab, "Question two");
+  await holds(async () => assert.deepEqual(await answers(tab), { one: "ada" }));
+  for (const next of ["Question three", "Question long"]) {
+    await tab.keyboard.press("Enter");
+    await heading(tab, next);
+  }
+  for (let count = 0; count < 3; count++) await tab.keyboard.down("Enter");
+  await tab.keyboard.up("Enter");
+  await holds(async () => assert.equal(await tab.locator("nudge-ui textarea").inputValue(), "\n\n\n", "lines are the person's own"));
+  await done(tab);
+});
+
+test("what can't be shown holds up nothing", async () => {
+  const tab = await open(browser, site.url);
+  await tab.evaluate(() => {
+    window.body = document.body;
+    document.body.remove();
+  });
+  const one = instruction(survey([nps("one")]));
+  await offer(tab, one, { asked: true });
+  assert.equal(await outcome(tab, one), "withdrawn");
+  assert.equal((await calls(tab, "tell"))[0][2].code, "show_failed");
+  await tab.evaluate(() => document.documentElement.append(window.body));
+  await present(tab, instruction(survey([nps("two")])), { asked: true });
+  await holds(async () => assert.deepEqual(await shown(tab), ["Question two"]));
+  await done(tab);
+});
+
 test("one at a time, by priority, after its delay, as long as it is on offer", async () => {
   const tab = await open(browser, site.url);
   const low = instruction(survey([nps("low")]), { priority: 1 });

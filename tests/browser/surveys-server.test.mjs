@@ -171,6 +171,66 @@ test("a survey goes on after the tab was closed", async (t) => {
   await holds(async () => assert.equal((await attempts()).length, 1));
 });
 
+test("what was answered offline is sent, however late", async (t) => {
+  const { shop, options, completed } = await setUp(t, {});
+  const context = await (await browser(t)).newContext();
+  let page = await open(context, shop.url, options);
+  await order(page);
+  await heading(page, "How likely?");
+  await context.setOffline(true);
+  await page.locator("nudge-ui input").nth(9).check({ force: true });
+  await page.locator("nudge-ui button.primary").click();
+  await heading(page, "Thank you");
+  await page.close();
+  await context.setOffline(false);
+  await shiftClock(context, 0.6);
+  page = await open(context, shop.url, options);
+  await holds(async () => assert.deepEqual(values(await completed()), { q1: 9 }));
+});
+
+test("a survey that is open in a tab stays there, and goes on with the tab's next page", async (t) => {
+  const flow = { questions: [nps("one"), { id: "why", type: "long_text", title: "Why?" }], branches: [], endScreens: [], backNavigation: false };
+  const two = `<!doctype html><html lang="en"><head><title>Shop</title><script src="/sdk/nudge.js"></script></head><body><h1>Two</h1></body></html>`;
+  const { options, made } = await setUp(t, { flow, mode: "on_demand", trigger: undefined });
+  const shop = await site(t, { sdk: "/sdk/nudge.js", files: { "/two": two } });
+  const context = await profile(t, folder(t), { ignoreDefaultArgs: ["--disable-back-forward-cache"] });
+  const page = await open(context, shop.url, options);
+  await page.evaluate((id) => void nudge.startSurvey(id), made.id);
+  await heading(page, "Question one");
+  await page.locator("nudge-ui input").nth(9).check({ force: true });
+  await page.locator("nudge-ui button.primary").click();
+  await heading(page, "Why?");
+  await page.locator("nudge-ui textarea").fill("Because I said");
+  const other = await open(context, shop.url, options);
+  await sleep(3000);
+  assert.equal(await other.locator("nudge-ui").count(), 0);
+  assert.equal(await page.locator("nudge-ui textarea").inputValue(), "Because I said");
+  await other.close();
+  for (const leave of [() => page.goto(`${shop.url}two`), () => page.reload()]) {
+    await leave();
+    await begin(page, options);
+    await heading(page, "Why?");
+  }
+});
+
+test("what is offered before there is a body is shown once there is", async (t) => {
+  const { options } = await setUp(t, { mode: "on_demand", trigger: undefined, settings: { presentation: "feedback_button" } });
+  let finish;
+  const late = new Promise((done) => (finish = done));
+  const start = `Nudge.init(${JSON.stringify(options)}).on("instruction", () => (window.offered = true))`;
+  const text = `<!doctype html><html lang="en"><head><title>Shop</title><script src="/sdk/nudge.js"></script><script>${start}</script><script src="/late.js"></script></head><body><h1>Shop</h1></body></html>`;
+  const shop = await site(t, { files: { "/": text, "/late.js": () => late } });
+  const page = await (await browser(t)).newPage();
+  const faults = [];
+  page.on("pageerror", (error) => faults.push(error));
+  await page.goto(shop.url, { waitUntil: "commit" });
+  await until("it is offered", () => page.evaluate(() => window.offered));
+  await sleep(500);
+  finish("");
+  await page.locator("nudge-ui .fab").waitFor();
+  assert.deepEqual(faults, []);
+});
+
 for (const [what, leave] of [
   ["a sign-out", "nudge.reset()"],
   ["a withdrawal of consent", "nudge.consent({ analytics: false, messaging: false })"],

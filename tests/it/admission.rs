@@ -17,6 +17,7 @@ on_both_backends!(
     polls_beyond_the_limit_are_told_to_come_back,
     polls_and_slow_bodies_take_no_places,
     bodies_take_so_much_memory_and_no_more,
+    bodies_of_an_address_leave_room_to_others,
     connections_beyond_the_limit_hear_why,
 );
 
@@ -211,11 +212,18 @@ fn connect(app: &TestApp) -> TcpStream {
 
 /// A connection with a request of 1 MiB of which so many bytes have been sent.
 fn half_a_body(app: &TestApp, session: &Session, bytes: usize) -> TcpStream {
-    let mut stream = connect(app);
     let (key, token) = (&app.access.write_key, &session.token);
     let head = format!(
-        "POST /v1/sdk/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1048576\r\n\
-         Authorization: Bearer {key}\r\nX-Service-Subject-Token: {token}\r\n\r\n"
+        "Content-Type: application/json\r\nAuthorization: Bearer {key}\r\nX-Service-Subject-Token: {token}\r\n"
+    );
+    part_of_a_body(app, "/v1/sdk/ingest", &head, bytes)
+}
+
+fn part_of_a_body(app: &TestApp, path: &str, headers: &str, bytes: usize) -> TcpStream {
+    let mut stream = connect(app);
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1048576\r\n\
+         {headers}\r\n"
     );
     stream.write_all(head.as_bytes()).unwrap();
     stream.write_all(&vec![b' '; bytes]).unwrap();
@@ -246,6 +254,46 @@ async fn bodies_take_so_much_memory_and_no_more(app: &mut TestApp) {
     drop(sent);
     app.until("there is room again", async || buys().await.status == 200)
         .await;
+}
+
+/// Nobody needs a credential for sending a body.
+async fn bodies_of_an_address_leave_room_to_others(app: &mut TestApp) {
+    const MIB: usize = 1024 * 1024;
+    // Four of the largest bodies are a quarter of it.
+    app.config.server.body_memory_bytes = 16 * MIB;
+    app.config.server.trusted_proxies = 1;
+    app.restart().await;
+    let ada = app.session("ada").await;
+    let send = |more: &str| {
+        let head = format!("Content-Type: text/plain\r\n{more}");
+        part_of_a_body(app, "/v1/sdk/beacon", &head, MIB - 1)
+    };
+    let buys = async |from: &str| {
+        let event = app.event(&ada, "bought", &json!({}));
+        let credential = ada.credential().and("x-forwarded-for", from);
+        let body = ada.batch(&[event]);
+        app.post("/v1/sdk/ingest", &credential, &body).await
+    };
+    // What is in one /64 of IPv6 is one address.
+    let mut bodies: Vec<TcpStream> = [1, 2, 3, 4]
+        .map(|host| send(&format!("X-Forwarded-For: 2001:db8::{host}\r\n")))
+        .into();
+    let taken = || app.services().admission.body_bytes();
+    app.until("its share is taken", async || taken() == 4 * MIB)
+        .await;
+    assert!(was_shed(&buys("2001:db8::5").await));
+    buys("2001:db8:0:1::1").await.ok();
+    buys("192.0.2.1").await.ok();
+
+    // Whom no trusted proxy names is behind one that nobody knows of: this machine is no stranger.
+    bodies.extend((0..6).map(|_| send("")));
+    app.until("more than a share is taken", async || taken() == 10 * MIB)
+        .await;
+    drop(bodies);
+    app.until("there is room again", async || {
+        buys("2001:db8::5").await.status == 200
+    })
+    .await;
 }
 
 /// Asks on a connection for a path; answers the whole answer in lower case.

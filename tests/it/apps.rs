@@ -22,6 +22,7 @@ on_both_backends!(
     two_do_not_both_make_the_last_app_of_a_workspace,
     a_deleted_app_stops_at_once,
     nothing_of_a_deleted_app_is_left,
+    keys_of_a_deleted_app_leave_memory,
     an_upload_that_outlives_its_app_leaves_nothing,
     every_table_of_apps_is_emptied,
 );
@@ -359,16 +360,14 @@ async fn columns(app: &TestApp) -> Vec<(String, String)> {
 
 /// A component takes longer to compile than a deletion waits for what was let in before.
 async fn an_upload_that_outlives_its_app_leaves_nothing(app: &mut TestApp) {
-    let mut turns = Vec::new();
-    for _ in 0..2 {
-        let turn = app.services().plugins.loaders.inspection_turn().await;
-        turns.push(turn.unwrap());
-    }
+    let loaders = &app.services().plugins.loaders;
+    let turn = loaders.inspection_turn(app.access.workspace_id).await;
+    let turn = turn.unwrap();
     let deleted = async {
         tokio::time::sleep(Duration::from_millis(300)).await;
         app.delete(&app.path(""), &app.admin()).await.data(204);
         app.finish_jobs().await;
-        drop(turns);
+        drop(turn);
     };
     let upload = guests::upload(app, guests::versioned(1, 1));
     let (uploaded, ()) = tokio::join!(upload, deleted);
@@ -377,6 +376,14 @@ async fn an_upload_that_outlives_its_app_leaves_nothing(app: &mut TestApp) {
     assert_eq!(traces(app, app.access.app_id).await, Vec::<String>::new());
     let kept: Vec<(String,)> = app.rows("SELECT digest FROM plugin_components").await;
     assert!(kept.is_empty(), "{kept:?}");
+}
+
+async fn keys_of_a_deleted_app_leave_memory(app: &mut TestApp) {
+    app.session("ada").await;
+    let keys = || app.services().apps.key_count();
+    assert_eq!(keys(), 1);
+    app.delete(&app.path(""), &app.admin()).await.data(204);
+    assert_eq!(keys(), 0);
 }
 
 async fn nothing_of_a_deleted_app_is_left(app: &mut TestApp) {

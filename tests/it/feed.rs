@@ -1,5 +1,10 @@
 //! The events of all of an app's people, those that were refused among them (contract 21).
 
+use std::sync::Arc;
+
+use nudge_db::{Timestamp, Tx};
+use nudge_people::feed::{self, MOST_LOOKED_THROUGH, MOST_NAMES};
+use nudge_records::events::{Event, Origin, insert};
 use serde_json::{Value, json};
 use tests::client::Answer;
 use tests::session::text;
@@ -13,6 +18,8 @@ on_both_backends!(
     what_the_privacy_policy_denies_is_not_kept_of_refused_events,
     nothing_is_kept_of_refused_events_without_consent,
     the_feed_keeps_its_order_while_events_arrive,
+    however_many_names_an_app_has_its_pages_are_whole,
+    a_page_looks_through_so_many_events_and_goes_on,
     filters_of_the_feed_that_cannot_be_read_are_refused
 );
 
@@ -25,6 +32,24 @@ async fn feed(app: &TestApp, query: &[(&str, &str)]) -> Answer {
 async fn listed(app: &TestApp, query: &[(&str, &str)]) -> Vec<Value> {
     let data = feed(app, query).await.ok();
     data["items"].as_array().unwrap().clone()
+}
+
+/// All pages.
+async fn paged(app: &TestApp, query: &[(&str, &str)], limit: &str) -> Vec<Vec<Value>> {
+    let (mut pages, mut cursor) = (Vec::new(), None::<String>);
+    loop {
+        let mut query = query.to_vec();
+        query.push(("limit", limit));
+        if let Some(cursor) = &cursor {
+            query.push(("cursor", cursor.as_str()));
+        }
+        let data = feed(app, &query).await.ok();
+        pages.push(data["items"].as_array().unwrap().clone());
+        cursor = data["nextCursor"].as_str().map(str::to_owned);
+        if cursor.is_none() {
+            return pages;
+        }
+    }
 }
 
 fn of<'v>(items: &'v [Value], member: &str) -> Vec<&'v str> {
@@ -93,22 +118,8 @@ async fn events_of_all_people_are_listed_newest_first_by_receipt(app: &mut TestA
     for query in [&[][..], &[("excludeName", "bought")], &[("from", &before)]] {
         let all = listed(app, query).await;
         for limit in ["1", "2", "3"] {
-            let (mut gathered, mut cursor) = (Vec::new(), None::<String>);
-            loop {
-                let mut query = query.to_vec();
-                query.push(("limit", limit));
-                if let Some(cursor) = &cursor {
-                    query.push(("cursor", cursor.as_str()));
-                }
-                let data = feed(app, &query).await.ok();
-                gathered.extend(data["items"].as_array().unwrap().clone());
-                let next = data["nextCursor"].as_str().map(str::to_owned);
-                if next.is_none() {
-                    break;
-                }
-                cursor = next;
-            }
-            assert_eq!(gathered, all, "{query:?} {limit}");
+            let pages = paged(app, query, limit).await;
+            assert_eq!(pages.concat(), all, "{query:?} {limit}");
         }
     }
 }
@@ -266,6 +277,190 @@ async fn the_feed_keeps_its_order_while_events_arrive(app: &mut TestApp) {
     feed(app, &[("name", "event-1"), ("cursor", &cursor)])
         .await
         .refused(400, "invalid_cursor");
+}
+
+/// Inserts events of an alias as ingest does, a request for all of one instant.
+async fn insert(app: &TestApp, alias: i64, names: &[String], received_at: Timestamp) {
+    let mut tx = app.services().db.write().await.unwrap();
+    for names in names.chunks(400) {
+        let event = |name: &String| {
+            Arc::new(Event {
+                id: app.id(),
+                name: name.as_str().into(),
+                timestamp: received_at,
+                client_timestamp: None,
+                properties: "{}".into(),
+            })
+        };
+        let events: Vec<Arc<Event>> = names.iter().map(event).collect();
+        let request = insert::NewRequest {
+            app_id: app.access.app_id,
+            alias,
+            node: None,
+            received_at,
+            origin: &Origin::default(),
+            events: &events,
+        };
+        insert::insert(&mut tx, &[request], true).await.unwrap();
+    }
+    // What is inserted past the pipeline is not its work.
+    tx.sql("DELETE FROM pending").execute().await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn alias_of(app: &TestApp, who: &str) -> i64 {
+    app.session(who).await;
+    let aliases: Vec<(i64, String)> = app.rows("SELECT number, value FROM aliases").await;
+    let found = aliases.iter().find(|(_, value)| value == who);
+    found.unwrap().0
+}
+
+/// The names of an app that a page would merge.
+async fn names(tx: &mut Tx, app: &TestApp) -> usize {
+    let most = MOST_NAMES + 1;
+    let names = feed::store::names(tx, app.access.app_id, None, most).await;
+    names.unwrap().len()
+}
+
+/// Which events of all a query asks for.
+type Wanted<'w> = Box<dyn Fn(&Value) -> bool + Send + Sync + 'w>;
+
+/// More names than a page merges: events of somebody, of somebody who is being deleted, and refused ones; answers the instants
+/// of their receipt.
+async fn many_names(app: &TestApp) -> Vec<String> {
+    let alias = alias_of(app, "ada").await;
+    let hidden = alias_of(app, "eve").await;
+    let mut instants = Vec::new();
+    for round in 0..4 {
+        let of_round = |number| format!("name-{}", (number * 7 + round * 50) % 400);
+        let mut all: Vec<String> = (0..150).map(of_round).collect();
+        all.extend([
+            "often".to_owned(),
+            "often".to_owned(),
+            "$property_changed".to_owned(),
+        ]);
+        insert(app, alias, &all, app.clock.now()).await;
+        // A clock that was set back: later numbers are not later receipts.
+        let early = Timestamp(app.clock.now().0 - 5_000_000);
+        insert(app, alias, &all[..40], early).await;
+        insert(app, hidden, &all[..20], app.clock.now()).await;
+        instants.push(app.time(0));
+        app.advance(2);
+    }
+    let ada = app.session("ada").await;
+    let refused: Vec<Value> = (0..10)
+        .map(|number| {
+            let mut event = app.event(&ada, &format!("refused-{number}"), &json!({}));
+            event["timestamp"] = json!("2020-01-01T00:00:00Z");
+            event
+        })
+        .collect();
+    app.ingest(&ada, &refused).await.ok();
+    let mut tx = app.services().db.write().await.unwrap();
+    // Refused ones of the same instants as others.
+    tx.sql(
+        "UPDATE rejected_events SET received_at =
+            (SELECT min(e.received_at) + (length(rejected_events.name) - 9) FROM events e)",
+    )
+    .execute()
+    .await
+    .unwrap();
+    tx.sql("UPDATE subjects SET suppressed = TRUE WHERE id IN (SELECT subject_id FROM aliases WHERE number = $1)")
+        .bind(hidden)
+        .execute()
+        .await
+        .unwrap();
+    assert_eq!(names(&mut tx, app).await, MOST_NAMES + 1);
+    tx.commit().await.unwrap();
+    instants
+}
+
+async fn however_many_names_an_app_has_its_pages_are_whole(app: &mut TestApp) {
+    let instants = many_names(app).await;
+    let shown: Vec<(String,)> = app
+        .rows(
+            "SELECT name FROM events WHERE name <> '$property_changed'
+             AND alias_number = (SELECT number FROM aliases WHERE value = 'ada') ORDER BY received_at DESC, seq DESC",
+        )
+        .await;
+    let all = listed_with(app, &[]).await;
+    let taken: Vec<&Value> = all
+        .iter()
+        .filter(|item| item["verdict"] == "accepted")
+        .collect();
+    assert_eq!(taken.len(), shown.len());
+    for (item, (name,)) in taken.iter().zip(&shown) {
+        assert_eq!(item["name"], json!(name));
+    }
+    assert_eq!(all.len(), shown.len() + 10);
+    let received: Vec<&str> = of(&all, "receivedAt");
+    assert!(received.is_sorted_by(|one, next| one >= next));
+
+    let (from, to) = (&*instants[1], &*instants[3]);
+    let cases: [(Vec<(&str, &str)>, Wanted<'_>); 6] = [
+        (vec![], Box::new(|_| true)),
+        (
+            vec![("excludeName", "often")],
+            Box::new(|item| item["name"] != "often"),
+        ),
+        (
+            vec![("name", "often")],
+            Box::new(|item| item["name"] == "often"),
+        ),
+        (
+            vec![("verdict", "accepted")],
+            Box::new(|item| item["verdict"] == "accepted"),
+        ),
+        (
+            vec![("verdict", "rejected")],
+            Box::new(|item| item["verdict"] == "rejected"),
+        ),
+        (
+            vec![("from", from), ("to", to)],
+            Box::new(|item| (from..to).contains(&item["receivedAt"].as_str().unwrap())),
+        ),
+    ];
+    for (query, wanted) in cases {
+        let expected: Vec<Value> = all.iter().filter(|item| wanted(item)).cloned().collect();
+        assert!(!expected.is_empty(), "{query:?}");
+        for limit in ["7", "40", "500"] {
+            let pages = paged(app, &query, limit).await;
+            assert_eq!(pages.concat(), expected, "{query:?} {limit}");
+            let most: usize = limit.parse().unwrap();
+            assert!(pages.iter().rev().skip(1).all(|page| page.len() == most));
+        }
+    }
+}
+
+/// All of a list, in the largest pages.
+async fn listed_with(app: &TestApp, query: &[(&str, &str)]) -> Vec<Value> {
+    paged(app, query, "500").await.concat()
+}
+
+async fn a_page_looks_through_so_many_events_and_goes_on(app: &mut TestApp) {
+    let alias = alias_of(app, "ada").await;
+    let many: Vec<String> = (0..=MOST_NAMES)
+        .map(|number| format!("name-{number}"))
+        .collect();
+    let loud = vec!["loud".to_owned(); MOST_LOOKED_THROUGH * 2 + 100];
+    insert(app, alias, &many, app.clock.now()).await;
+    app.advance(1);
+    insert(app, alias, &loud, app.clock.now()).await;
+
+    let pages = paged(app, &[("excludeName", "loud")], "200").await;
+    let sizes: Vec<usize> = pages.iter().map(Vec::len).collect();
+    assert_eq!(sizes, [0, 0, 200, 57]);
+    let found = pages.concat();
+    let names = of(&found, "name");
+    assert!(names.into_iter().eq(many.iter().rev().map(String::as_str)));
+    // What was refused meanwhile has its place among them.
+    let ada = app.session("ada").await;
+    let mut old = app.event(&ada, "old", &json!({}));
+    old["timestamp"] = json!("2020-01-01T00:00:00Z");
+    app.ingest(&ada, &[old]).await.ok();
+    let pages = paged(app, &[("excludeName", "loud")], "200").await;
+    assert_eq!(of(&pages[0], "name"), ["old"]);
+    assert_eq!(pages.concat()[1..], found);
 }
 
 async fn filters_of_the_feed_that_cannot_be_read_are_refused(app: &mut TestApp) {

@@ -14,11 +14,12 @@ use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::exports::{export, reaches};
-use crate::push_providers::{device, message, send};
+use crate::push_providers::{device, message, rejected, retry, send};
 use crate::receiver::Receiver;
 
 on_both_backends!(
     registrations_look_nothing_up,
+    an_endpoint_does_not_say_which_internal_names_there_are,
     look_ups_that_hang_hold_threads_of_their_own,
     a_webhook_that_found_no_room_for_its_look_up_has_made_no_attempt,
 );
@@ -133,6 +134,35 @@ async fn registrations_look_nothing_up(app: &mut TestApp) {
         answer.refused(401, "subject_token_expired");
     }
     assert_eq!(names.asked(), 0);
+}
+
+async fn an_endpoint_does_not_say_which_internal_names_there_are(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.config.webhooks.allow_private_networks = false;
+    with_names(app, 8).await;
+    app.credential(&json!({"platform": "web", "vapid": {"generate": true}}))
+        .await;
+    let mut token = providers.webpush.browser(1).token();
+    token["subscription"]["endpoint"] = json!("https://none.example/push");
+    let (_, target) = device(app, "ada", &token).await;
+    let message = message(app, Options::default());
+    let mut outcomes = Vec::new();
+    for host in ["none.example", "internal.example", "10.9.8.7"] {
+        let mut target = target.clone();
+        if let Address::Subscription(subscription) = &mut target.address {
+            subscription.endpoint = format!("https://{host}/push");
+        }
+        outcomes.push(send(app, &target, &message).await);
+    }
+    // An address tells nothing that its sender does not know.
+    assert_eq!(
+        outcomes,
+        [
+            retry(None, "unreachable"),
+            retry(None, "unreachable"),
+            rejected("endpoint_not_allowed"),
+        ]
+    );
 }
 
 async fn look_ups_that_hang_hold_threads_of_their_own(app: &mut TestApp) {

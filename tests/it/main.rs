@@ -169,6 +169,7 @@ mod schedules;
 mod segment_changes;
 mod segment_conflicts;
 mod segment_kills;
+mod segment_previews;
 mod segment_sizes;
 mod segments;
 mod server_events;

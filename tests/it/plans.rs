@@ -140,12 +140,13 @@ async fn the_feed_is_found_by_indexes(app: &mut TestApp) {
     let mut tx = db.read().await.unwrap();
     tx.explain();
 
-    feed::store::names(&mut tx, app_id, Some(now))
+    feed::store::names(&mut tx, app_id, Some(now), 10)
         .await
         .unwrap();
     check(&mut tx, "the names");
     let keys = [EventKey::Accepted(7), EventKey::Rejected(app.id())];
     let places = keys.map(|event| Some(Place { at: now, event }));
+    let places_up_to = places[0];
     for after in [None].into_iter().chain(places) {
         for from in [None, Some(now)] {
             let filter = feed::Filter::default();
@@ -153,6 +154,19 @@ async fn the_feed_is_found_by_indexes(app: &mut TestApp) {
                 .await
                 .unwrap();
             check(&mut tx, "the events of a name");
+            feed::store::events_behind(&mut tx, app_id, &filter, after, 5_000)
+                .await
+                .unwrap();
+            check(&mut tx, "how far a page by receipt looks");
+            for up_to in [None, places_up_to] {
+                feed::store::by_receipt(&mut tx, app_id, &filter, (after, up_to), 51)
+                    .await
+                    .unwrap();
+                let plan = tx.plans();
+                let is_by_receipt = |line: &String| line.contains("events_by_receipt");
+                assert!(plan.iter().any(is_by_receipt), "{plan:#?}");
+                check_plan(&plan, tx.dialect(), "the events by receipt");
+            }
             feed::store::rejected(&mut tx, app_id, &filter, (after, from), 51)
                 .await
                 .unwrap();
@@ -267,10 +281,13 @@ fn named(from: Option<Position>) -> Option<(String, i64)> {
 /// Neither reads a large table from end to end nor sorts more than events of one instant.
 #[track_caller]
 fn check(tx: &mut Tx, what: &str) {
-    let dialect = tx.dialect();
-    let plan = tx.plans();
-    check_scans(&plan, what);
-    for line in &plan {
+    check_plan(&tx.plans(), tx.dialect(), what);
+}
+
+#[track_caller]
+fn check_plan(plan: &[String], dialect: Dialect, what: &str) {
+    check_scans(plan, what);
+    for line in plan {
         let sorts = match dialect {
             Dialect::Sqlite => line.contains("TEMP B-TREE") && !line.contains("LAST TERM"),
             Dialect::Postgres => line.contains("Sort  (") && !line.contains("Incremental Sort"),

@@ -9,6 +9,7 @@ on_both_backends!(
     from_and_to_narrow_a_change,
     a_missing_value_narrows_a_change_in_patches_too,
     changes_are_in_no_timeline_and_no_count,
+    changes_hold_no_events_up,
     a_change_that_was_not_processed_is_after_a_restart,
     nobody_can_send_the_servers_own_event,
 );
@@ -20,6 +21,35 @@ async fn change(app: &TestApp, session: &Session, update: Value) -> Value {
         .extend(update.as_object().unwrap().clone());
     let path = "/v1/sdk/user-properties";
     app.post(path, &session.credential(), &body).await.ok()
+}
+
+/// What somebody has changed is processed together with their events, whichever alias it goes by.
+async fn changes_hold_no_events_up(app: &mut TestApp) {
+    app.survey(&json!({"kind": "property_changed", "key": "plan", "to": "gold"}))
+        .await;
+    app.survey(&json!({"kind": "event", "eventName": "bought", "occurrence": {"mode": "every"}}))
+        .await;
+    let ada = app.session("ada").await;
+    for round in 0..8 {
+        for number in 0..10 {
+            change(
+                app,
+                &ada,
+                json!({"set": {"plan": format!("{round}-{number}")}}),
+            )
+            .await;
+            app.ingest(&ada, &[app.event(&ada, "seen", &json!({}))])
+                .await
+                .ok();
+        }
+        let event = app.event(&ada, "bought", &json!({}));
+        let body = json!({"context": {"anonymousId": "ada"}, "events": [event],
+                          "delivery": {"eventIds": [event["eventId"]]}});
+        let path = "/v1/sdk/ingest";
+        let data = app.post(path, &ada.credential(), &body).await.ok();
+        let fired = data["instructions"].as_array().map(Vec::len);
+        assert_eq!(fired, Some(1), "{data}");
+    }
 }
 
 async fn fired(app: &TestApp) -> i64 {

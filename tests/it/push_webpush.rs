@@ -128,6 +128,7 @@ async fn endpoints_are_checked_at_each_connection(app: &mut TestApp) {
 
     app.config.webhooks.allow_private_networks = false;
     app.restart().await;
+    // Without a look-up: an address, and a name of this machine.
     for target in [&by_address, &by_name] {
         assert_eq!(
             send(app, target, &message).await,

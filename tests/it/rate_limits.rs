@@ -249,6 +249,20 @@ async fn one_address_begins_so_many_sessions() {
     let session = session.and("x-service-subject-token", token);
     app.get("/v1/sdk/instructions", &session).await.ok();
     begin(&app, &first, "192.0.2.2", name(10)).await.ok();
+
+    // Nor does a tracking client's batch name more people.
+    let track = async |number: usize| {
+        let key = Credential::none().and("x-write-key", &first);
+        let key = key.and("x-forwarded-for", "192.0.2.3");
+        let body = json!({"anonymousId": format!("tracked-{number}"), "event": "opened"});
+        app.post("/v1/compat/v1/track", &key, &body).await
+    };
+    for number in [0, 1, 2, 0] {
+        assert_eq!(track(number).await.status, 200);
+    }
+    too_many(&track(3).await, "sessions");
+    assert_eq!(track(1).await.status, 200);
+    assert_eq!(app.count("subjects").await, before + 3 + 1 + 3);
     app.finish().await;
 }
 
@@ -445,6 +459,38 @@ async fn a_subject_and_an_app_send_so_many_bytes() {
 
     app.advance(60);
     sends(&ada).await.ok();
+    app.finish().await;
+}
+
+/// Proxies and clients take heads of some kilobytes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_of_many_people_has_each_policy_once() {
+    let app = limited(|config| config.rate_limits.subject_bytes = bytes(64 * 1024)).await;
+    app.set(|settings| settings.ingest.allow_unverified_server_events = true)
+        .await;
+    let message = |number: usize, bytes: usize| {
+        json!({"type": "track", "event": "x", "userId": format!("person-{number}"), "timestamp": app.time(0),
+            "properties": {"text": "x".repeat(bytes)}})
+    };
+    // Somebody in the middle sends the most.
+    let messages: Vec<_> = (0..200)
+        .map(|number| message(number, if number == 100 { 20 * 1024 } else { 10 }))
+        .collect();
+    let body = json!({"batch": messages});
+    let answer = app.post("/v1/compat/v1/batch", &app.sdk(), &body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    for header in ["ratelimit", "ratelimit-policy"] {
+        let value = answer.header(header);
+        assert_eq!(value.matches("\"subject_bytes\"").count(), 1, "{value}");
+        assert!(value.len() < 500, "{value}");
+    }
+    let left = left(&answer, "subject_bytes").unwrap();
+    assert!((40 * 1024..44 * 1024).contains(&left), "{left}");
+    // One that is refused is told of itself.
+    let messages: Vec<_> = [60 * 1024, 10].map(|bytes| message(100, bytes)).into();
+    let body = json!({"batch": messages});
+    let answer = app.post("/v1/compat/v1/batch", &app.sdk(), &body).await;
+    too_many(&answer, "subject_bytes");
     app.finish().await;
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use nudge_apps::key::Kind;
+use nudge_db::Dialect;
 use nudge_platform::rounds::Round;
 use serde_json::json;
 use tempfile::TempDir;
@@ -20,6 +22,7 @@ on_both_backends!(
     events_with_requests_stay_and_those_behind_them_go,
     one_process_at_a_time_has_a_round,
     jobs_go_thirty_days_after_their_end,
+    refused_events_go_whatever_becomes_of_another_apps,
 );
 
 const DAY: u64 = 24 * 3600;
@@ -390,4 +393,50 @@ async fn jobs_go_thirty_days_after_their_end(app: &mut TestApp) {
         kinds == [("privacy.delete".to_owned(),)]
     })
     .await;
+}
+
+/// The database removes nothing of one app's.
+async fn refused_events_go_whatever_becomes_of_another_apps(app: &mut TestApp) {
+    app.another_app(app.access.workspace_id, Kind::Write, &[])
+        .await;
+    let mut tx = app.services().db.write().await.unwrap();
+    let apps = nudge_campaigns::apps::versions(&mut tx).await.unwrap();
+    assert_eq!(apps.len(), 2);
+    for (number, (app_id, _)) in apps.iter().enumerate() {
+        tx.sql(
+            "INSERT INTO rejected_events (id, app_id, alias_number, name, received_at, source, errors)
+             VALUES ($1, $2, 1, $3, $4, 'sdk', '[]')",
+        )
+        .bind(app.id())
+        .bind(*app_id)
+        .bind(if number == 0 { "stays" } else { "goes" })
+        .bind(app.clock.now())
+        .execute()
+        .await
+        .unwrap();
+    }
+    let refuse: &[&str] = match tx.dialect() {
+        Dialect::Sqlite => &[
+            "CREATE TRIGGER refuse BEFORE DELETE ON rejected_events WHEN old.name = 'stays'
+             BEGIN SELECT RAISE(ABORT, 'refused'); END",
+        ],
+        Dialect::Postgres => &[
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN RAISE EXCEPTION 'refused'; END $$",
+            "CREATE TRIGGER refuse BEFORE DELETE ON rejected_events FOR EACH ROW
+             WHEN (old.name = 'stays') EXECUTE FUNCTION refuse()",
+        ],
+    };
+    for statement in refuse {
+        tx.sql(statement).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    app.advance(2 * 3600);
+    app.until("the other app's goes", async || {
+        let left: Vec<(String,)> = app.rows("SELECT name FROM rejected_events").await;
+        left.iter().all(|(name,)| name == "stays")
+    })
+    .await;
+    assert_eq!(app.count("rejected_events").await, 1);
 }

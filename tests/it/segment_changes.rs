@@ -11,6 +11,10 @@ on_both_backends!(
     a_property_lets_somebody_enter_and_leave,
     changes_that_follow_each_other_are_told_each,
     changes_of_many_people_at_once_are_told_each,
+    changes_of_different_kinds_are_told_each,
+    changes_under_two_names_are_told_each,
+    changes_are_told_while_the_app_is_saved,
+    who_is_made_by_identify_is_looked_at,
     somebody_new_is_in_by_default_and_leaves_by_an_event,
     an_event_lets_somebody_enter_once,
     who_is_in_already_fires_nothing,
@@ -124,6 +128,123 @@ async fn changes_of_many_people_at_once_are_told_each(app: &mut TestApp) {
     })
     .await;
     assert_eq!(app.count("instructions").await, 2 * PEOPLE);
+}
+
+/// An event lets somebody enter, and their properties let them leave at once; then their properties let them enter, and who they
+/// turn out to be lets them leave.
+async fn changes_of_different_kinds_are_told_each(app: &mut TestApp) {
+    const PEOPLE: usize = 20;
+    let (visited, free) = (visitors(1)["include"].clone(), plan("free"));
+    let both = json!({"include": {"all": [visited, free["include"]]}});
+    let both = segment(app, "both", both).await;
+    let pros = segment(app, "pros", plan("pro")).await;
+    for (segment, change) in [(&both, "enter"), (&both, "exit"), (&pros, "enter")] {
+        on(app, segment, change).await;
+    }
+    for number in 0..PEOPLE {
+        let ada = app.session(&format!("ada-{number}")).await;
+        set(app, &ada, json!({"plan": "free"})).await;
+        visit(app, &ada).await;
+        set(app, &ada, json!({"plan": "pro"})).await;
+    }
+    told(app, 3 * PEOPLE).await;
+
+    let left = on(app, &pros, "exit").await;
+    let backend = Backend::new(app).await;
+    let mut people = Vec::new();
+    for number in 0..PEOPLE {
+        let known = backend
+            .identify(app, &format!("known-{number}"), &format!("e-{number}"))
+            .await;
+        set(app, &known, json!({"plan": "free"})).await;
+        people.push(app.session(&format!("new-{number}")).await);
+    }
+    quiet(app).await;
+    for (number, session) in people.iter().enumerate() {
+        set(app, session, json!({"plan": "pro"})).await;
+        backend
+            .identify(app, &format!("new-{number}"), &format!("e-{number}"))
+            .await;
+    }
+    told(app, 5 * PEOPLE).await;
+    assert_eq!(issued(app, &left, "e-0").await, 1);
+}
+
+/// Waits until so many instructions were issued in all, and nothing more is to come.
+async fn told(app: &TestApp, count: usize) {
+    app.until(&format!("{count} changes are told"), async || {
+        app.count("instructions").await >= count
+    })
+    .await;
+    quiet(app).await;
+    assert_eq!(app.count("instructions").await, count);
+}
+
+/// A request of a server's names the user, one of the SDK the device.
+async fn changes_under_two_names_are_told_each(app: &mut TestApp) {
+    const PEOPLE: usize = 20;
+    let once = segment(app, "once", once()).await;
+    for change in ["enter", "exit"] {
+        on(app, &once, change).await;
+    }
+    let backend = Backend::new(app).await;
+    let mut people = Vec::new();
+    for number in 0..PEOPLE {
+        let (name, user) = (format!("ada-{number}"), format!("e-{number}"));
+        let session = backend.identify(app, &name, &user).await;
+        let event = json!({"name": "visit", "timestamp": app.time(0), "properties": {}});
+        people.push((session, json!({"userId": user, "events": [event]})));
+    }
+    quiet(app).await;
+    let key = app.backend();
+    let both = people.iter().map(async |(session, body)| {
+        visit(app, session).await;
+        app.post("/v1/sdk/ingest", &key, body).await.ok();
+    });
+    join_all(both).await;
+    told(app, 2 * PEOPLE).await;
+}
+
+async fn changes_are_told_while_the_app_is_saved(app: &mut TestApp) {
+    const PEOPLE: usize = 40;
+    let once = segment(app, "once", once()).await;
+    for change in ["enter", "exit"] {
+        on(app, &once, change).await;
+    }
+    quiet(app).await;
+    let visits = async {
+        for number in 0..PEOPLE {
+            let ada = app.session(&format!("ada-{number}")).await;
+            for _ in 0..2 {
+                visit(app, &ada).await;
+            }
+        }
+    };
+    let saves = async {
+        loop {
+            app.survey(&json!({"kind": "event", "eventName": "unheard_of"}))
+                .await;
+        }
+    };
+    tokio::select! {
+        () = visits => {}
+        () = saves => {}
+    }
+    told(app, 2 * PEOPLE).await;
+}
+
+async fn who_is_made_by_identify_is_looked_at(app: &mut TestApp) {
+    let idle = json!({"exclude": visitors(1)["include"].clone()});
+    let idle = segment(app, "idle", idle).await;
+    let enters = on(app, &idle, "enter").await;
+    quiet(app).await;
+    for (user, traits) in [("e-1", json!({})), ("e-2", json!({"plan": "pro"}))] {
+        let body = json!({"userId": user, "traits": traits});
+        let path = "/v1/compat/v1/identify";
+        let answer = app.post(path, &app.backend(), &body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        fired(app, &enters, user, 1).await;
+    }
 }
 
 async fn somebody_new_is_in_by_default_and_leaves_by_an_event(app: &mut TestApp) {

@@ -22,6 +22,7 @@ on_both_backends!(
     a_plugin_of_a_file_can_be_named,
     a_plugin_of_a_flag_goes_before_one_of_the_configuration,
     slow_uploads_of_a_workspace_leave_room_for_others,
+    slow_components_of_a_workspace_keep_no_others_waiting,
 );
 
 async fn deploy_server(app: &TestApp, plugin: u32, number: u32, slot: bool) {
@@ -228,6 +229,38 @@ async fn is_asked(upload: &mut TcpStream, within: Duration) -> bool {
     read.is_ok_and(|read| read.is_ok()) && answer == *b"HTTP/1.1 100"
 }
 
+/// An app of a workspace of its own, and a token that takes uploads for it.
+async fn stranger(app: &TestApp) -> (String, Credential) {
+    let workspace = app.id();
+    let (other, _) = app.another_app(workspace, Kind::Write, &[]).await;
+    let roles = BTreeMap::from([(workspace, Role::Admin)]);
+    let (now, hour) = (app.clock.now(), Duration::from_hours(1));
+    let issuer = &app.services().issuer;
+    let token = issuer.issue("bob", roles, false, now, hour).unwrap();
+    (
+        format!("/v1/apps/{other}/plugins"),
+        Credential::bearer(&token),
+    )
+}
+
+async fn slow_components_of_a_workspace_keep_no_others_waiting(app: &mut TestApp) {
+    let loaders = app.services().plugins.loaders.clone();
+    // A component of the workspace takes as long as this is there.
+    let slow = loaders.inspection_turn(app.access.workspace_id).await;
+    assert!(slow.is_some());
+    let (path, credential) = (app.path("/plugins"), app.admin());
+    let mut own = std::pin::pin!(app.upload(&path, &credential, versioned(1, 1)));
+    let waits = tokio::time::timeout(Duration::from_secs(2), &mut own).await;
+    assert!(waits.is_err(), "the workspace has one at a time");
+
+    let (path, credential) = stranger(app).await;
+    app.upload(&path, &credential, versioned(2, 1))
+        .await
+        .data(201);
+    drop(slow);
+    own.await.data(201);
+}
+
 async fn slow_uploads_of_a_workspace_leave_room_for_others(app: &mut TestApp) {
     /// Longer than a turn takes to come.
     const COMES: Duration = Duration::from_secs(25);
@@ -247,19 +280,10 @@ async fn slow_uploads_of_a_workspace_leave_room_for_others(app: &mut TestApp) {
     )
     .await
     .data(201);
-    let workspace = app.id();
-    let (other, _) = app.another_app(workspace, Kind::Write, &[]).await;
-    let roles = BTreeMap::from([(workspace, Role::Admin)]);
-    let (now, hour) = (app.clock.now(), Duration::from_hours(1));
-    let issuer = &app.services().issuer;
-    let token = issuer.issue("bob", roles, false, now, hour).unwrap();
-    app.upload(
-        &format!("/v1/apps/{other}/plugins"),
-        &Credential::bearer(&token),
-        versioned(2, 1),
-    )
-    .await
-    .data(201);
+    let (path, credential) = stranger(app).await;
+    app.upload(&path, &credential, versioned(2, 1))
+        .await
+        .data(201);
 
     drop(slow.pop());
     assert!(is_asked(&mut third, COMES).await);

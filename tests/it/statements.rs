@@ -35,7 +35,7 @@ const OF_NO_ALIAS: [(Place, &str); 11] = [
     ),
     (("people/src/feed/store.rs", "names"), "all people's"),
     (
-        ("people/src/feed/store.rs", "names_one_by_one"),
+        ("people/src/feed/store.rs", "events_behind"),
         "all people's",
     ),
     (("people/src/feed/store.rs", "newest_seq"), "all people's"),

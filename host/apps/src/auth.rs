@@ -68,6 +68,11 @@ impl Stranger {
             None => Ok(()),
         }
     }
+
+    /// Counts a session that they begin, or somebody new whom they name.
+    pub fn charge_session(&self, services: &Services, app: &App) -> Result<(), ApiError> {
+        charge_session(&self.0, services, app)
+    }
 }
 
 /// Counts a session that begins for the address that it comes from.

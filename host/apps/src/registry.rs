@@ -289,13 +289,18 @@ impl Registry {
     /// The app and key that a key's hash stands for, as far as memory knows.
     pub fn known_key(&self, hash: &[u8; 32]) -> Option<(Arc<App>, Arc<Key>)> {
         let app_id = self.keys.read().get(hash).copied()?;
-        let app = self.apps.read().get(&app_id).cloned()?;
-        let key = app.keys.get(hash).cloned();
+        let app = self.apps.read().get(&app_id).cloned();
+        let key = app.as_ref().and_then(|app| app.keys.get(hash).cloned());
         if key.is_none() {
-            // It was revoked.
+            // It was revoked, or its app is gone.
             self.keys.write().remove(hash);
         }
-        Some((app, key?))
+        Some((app?, key?))
+    }
+
+    /// How many keys' hashes are in memory.
+    pub fn key_count(&self) -> usize {
+        self.keys.read().len()
     }
 
     /// Whose a key's hash is, as the database knows.
@@ -513,7 +518,9 @@ impl Registry {
     fn forget(&self, id: Uuid) {
         let mut apps = self.apps.write();
         self.forgotten.fetch_add(1, Ordering::AcqRel);
-        apps.remove(&id);
+        if apps.remove(&id).is_some() {
+            self.keys.write().retain(|_, app_id| *app_id != id);
+        }
         self.origins.write().remove(&id);
     }
 

@@ -386,7 +386,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists events of all people of an app, newest first by receipt. */
+        /**
+         * Lists events of all people of an app, newest first by receipt. Where there are very many names, a page may have fewer events
+         * than its limit, or none, and still a `nextCursor`.
+         */
         get: operations["list_events"];
         put?: never;
         post?: never;

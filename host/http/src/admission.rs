@@ -4,31 +4,36 @@
 //! A request has a *place* while the server works on it: from before its credentials are looked at until its answer
 //! is made, but not while it waits for the client to send the body, for a decision about its events, or for
 //! instructions. Of an app only so many requests are in hand, those that wait for a decision too, which leaves places to
-//! the others.
+//! the others. An address has a share of the room for bodies, which leaves room to the others: whose body it is, is known
+//! only once it has arrived.
+
+mod bodies;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Request;
+use axum::http::{Extensions, HeaderMap};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use nudge_platform::config;
+use nudge_platform::outbound::address::is_public;
+use nudge_platform::rate_limits::owner_of;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
-use super::body::MOST_BODY_BYTES;
 use super::code::Code;
 use super::error::ApiError;
-use super::request_context::Notes;
+use super::request_context::{Notes, Peer, client_address};
+use bodies::Bodies;
+pub use bodies::Room;
 
 /// How long a request whose body has arrived waits for a place.
 const RETURNS_WITHIN: Duration = Duration::from_secs(5);
 /// Streams of events that an app has at the most (contract 21).
 const MOST_STREAMS: usize = 20;
-/// Bodies are counted in units of so many bytes.
-const UNIT: usize = 1024;
 
 /// What is free. One a server.
 #[derive(Debug)]
@@ -38,8 +43,8 @@ pub struct Admission {
     seats: Arc<Semaphore>,
     polls: Shares,
     streams: Shares,
-    bodies: Arc<Semaphore>,
-    body_units: usize,
+    bodies: Bodies,
+    trusted_proxies: usize,
 }
 
 /// A place among the requests that are worked on; given back when it is dropped.
@@ -53,15 +58,6 @@ pub struct RequestPlace {
 pub struct Seat {
     _permit: OwnedSemaphorePermit,
     _share: Share,
-}
-
-/// Memory for a body; given back when it is dropped.
-#[derive(Debug)]
-pub struct Room {
-    free: Arc<Semaphore>,
-    /// As much as there is: one body always fits.
-    most: usize,
-    taken: Option<OwnedSemaphorePermit>,
 }
 
 /// How many of something each app has.
@@ -83,8 +79,6 @@ impl Admission {
     pub fn new(config: &config::Server) -> Self {
         let of = |number: usize| number.clamp(1, Semaphore::MAX_PERMITS);
         let semaphore = |number: usize| Arc::new(Semaphore::new(of(number)));
-        // One body always fits, whatever is made of it: none takes more than all of it.
-        let body_units = of(config.body_memory_bytes.max(4 * MOST_BODY_BYTES) / UNIT);
         Self {
             places: semaphore(config.max_requests),
             requests: Shares::new(config.max_requests, config.app_share),
@@ -94,8 +88,8 @@ impl Admission {
                 most: MOST_STREAMS,
                 apps: Arc::default(),
             },
-            bodies: semaphore(body_units),
-            body_units,
+            bodies: Bodies::new(config.body_memory_bytes),
+            trusted_proxies: config.trusted_proxies,
         }
     }
 
@@ -148,46 +142,23 @@ impl Admission {
 
     /// What bodies take now, in bytes.
     pub fn body_bytes(&self) -> usize {
-        self.body_units
-            .saturating_sub(self.bodies.available_permits())
-            * UNIT
+        self.bodies.taken_bytes()
     }
 
-    /// Room for a body, none of it taken yet.
-    pub(super) fn room(&self) -> Room {
-        Room {
-            free: Arc::clone(&self.bodies),
-            most: self.body_units,
-            taken: None,
-        }
+    /// Room for a body, none of it taken yet; where an address has a share, it is of that.
+    pub(super) fn room(&self, sender: Option<[u8; 16]>) -> Room {
+        self.bodies.room(sender)
     }
-}
 
-impl Room {
-    /// Makes the room what so many bytes take, or refuses.
-    pub(super) fn resize(&mut self, bytes: usize) -> Result<(), ApiError> {
-        let wanted = bytes.div_ceil(UNIT).min(self.most);
-        let has = self
-            .taken
-            .as_ref()
-            .map_or(0, OwnedSemaphorePermit::num_permits);
-        if wanted < has {
-            // What is split off is dropped, and with it given back.
-            drop(
-                self.taken
-                    .as_mut()
-                    .and_then(|taken| taken.split(has - wanted)),
-            );
-        } else if wanted > has {
-            let more = u32::try_from(wanted - has).unwrap_or(u32::MAX);
-            let more = Arc::clone(&self.free).try_acquire_many_owned(more);
-            let more = more.map_err(|_| refuse("bodies"))?;
-            match &mut self.taken {
-                Some(taken) => taken.merge(more),
-                None => self.taken = Some(more),
-            }
-        }
-        Ok(())
+    /// The address whose share of the room a body takes. None: the peer is no stranger. What has no public address is
+    /// more often a proxy of whose clients nothing is known, as `server.trustedProxies` does not count it, than a client:
+    /// everybody would have one share. An address that a trusted proxy names is a client's, whichever it is.
+    fn sender(&self, extensions: &Extensions, headers: &HeaderMap) -> Option<[u8; 16]> {
+        let address = client_address(extensions, headers, self.trusted_proxies)?;
+        let is_peer = extensions
+            .get::<Peer>()
+            .is_some_and(|peer| peer.0 == address);
+        (!is_peer || is_public(address)).then(|| owner_of(address))
     }
 }
 
@@ -248,7 +219,8 @@ pub async fn around(admission: &Arc<Admission>, request: Request, next: Next) ->
         return refuse("requests").into_response();
     };
     let notes = Notes::of(request.extensions());
-    notes.admit(admission, place);
+    let sender = admission.sender(request.extensions(), request.headers());
+    notes.admit(admission, place, sender);
     let response = next.run(request).await;
     notes.leave();
     response
@@ -306,19 +278,29 @@ mod tests {
     }
 
     #[test]
-    fn bodies_take_what_they_are_long() {
-        let admission = admission(|config| config.body_memory_bytes = 0);
-        let mut room = admission.room();
-        room.resize(3 * MOST_BODY_BYTES).unwrap();
-        let mut other = admission.room();
-        other.resize(MOST_BODY_BYTES).unwrap();
-        assert_eq!(
-            other.resize(MOST_BODY_BYTES + 1).unwrap_err().code(),
-            Code::Unavailable
-        );
-        room.resize(1).unwrap();
-        other.resize(3 * MOST_BODY_BYTES).unwrap();
-        drop((room, other));
-        assert_eq!(admission.body_bytes(), 0);
+    fn strangers_have_a_share_and_proxies_have_none() {
+        let sender = |trusted: usize, peer: &str, forwarded: &str| {
+            let admission = admission(|config| config.trusted_proxies = trusted);
+            let mut headers = HeaderMap::new();
+            headers.insert("x-forwarded-for", forwarded.parse().unwrap());
+            let mut extensions = Extensions::new();
+            extensions.insert(Peer(peer.parse().unwrap()));
+            admission.sender(&extensions, &headers)
+        };
+        let owner = |address: &str| Some(owner_of(address.parse().unwrap()));
+        for (trusted, peer, forwarded, expected) in [
+            // What a client says of itself changes nothing.
+            (0, "1.1.1.1", "9.9.9.9", owner("1.1.1.1")),
+            (0, "10.0.0.7", "9.9.9.9", None),
+            (0, "127.0.0.1", "9.9.9.9", None),
+            (0, "::ffff:127.0.0.1", "9.9.9.9", None),
+            (1, "10.0.0.7", "9.9.9.9", owner("9.9.9.9")),
+            (1, "10.0.0.7", "10.0.0.8", owner("10.0.0.8")),
+            (1, "10.0.0.7", "2606:4700::1", owner("2606:4700::2")),
+            (1, "10.0.0.7", "nonsense", None),
+        ] {
+            let found = sender(trusted, peer, forwarded);
+            assert_eq!(found, expected, "{trusted} {peer} {forwarded}");
+        }
     }
 }

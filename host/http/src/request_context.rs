@@ -44,6 +44,8 @@ struct Inner {
     /// The policy under which the request was one too many.
     over: Option<Policy>,
     admission: Option<Arc<Admission>>,
+    /// The address that has a share of the room for bodies.
+    sender: Option<[u8; 16]>,
     place: Option<RequestPlace>,
     share: Option<Share>,
     body: Option<Arc<Room>>,
@@ -53,6 +55,22 @@ struct Inner {
     meter: Option<(Arc<RateLimits>, Clock)>,
     /// Whether the answer's form depends on `Accept`.
     varies_by_accept: bool,
+}
+
+impl Inner {
+    /// Notes a quota. A request of many people falls under one policy for each: their lowest is told, so that heads stay short.
+    fn note(&mut self, quota: Quota) {
+        match self
+            .quotas
+            .iter_mut()
+            .find(|known| known.policy == quota.policy)
+        {
+            // Of two that are empty the one that refuses comes later.
+            Some(known) if quota.remaining <= known.remaining => *known = quota,
+            Some(_) => {}
+            None => self.quotas.push(quota),
+        }
+    }
 }
 
 impl Notes {
@@ -81,9 +99,15 @@ impl Notes {
     }
 
     /// Notes the place that the request has.
-    pub(super) fn admit(&self, admission: &Arc<Admission>, place: RequestPlace) {
+    pub(super) fn admit(
+        &self,
+        admission: &Arc<Admission>,
+        place: RequestPlace,
+        sender: Option<[u8; 16]>,
+    ) {
         let mut inner = self.0.lock();
         inner.admission = Some(Arc::clone(admission));
+        inner.sender = sender;
         inner.place = Some(place);
     }
 
@@ -114,11 +138,9 @@ impl Notes {
 
     /// Room for a body, to be kept by [`keep_room`](Self::keep_room). None: nothing is counted here.
     pub(super) fn room(&self) -> Option<Room> {
-        self.0
-            .lock()
-            .admission
-            .as_ref()
-            .map(|admission| admission.room())
+        let inner = self.0.lock();
+        let admission = inner.admission.as_ref();
+        admission.map(|admission| admission.room(inner.sender))
     }
 
     /// Keeps the room of the body until the request is answered.
@@ -174,7 +196,7 @@ impl Notes {
             return Ok(());
         };
         let quota = outcome.unwrap_or_else(|quota| quota);
-        inner.quotas.push(quota);
+        inner.note(quota);
         match outcome {
             Ok(_) => Ok(()),
             Err(quota) => {
@@ -268,11 +290,11 @@ pub fn charge(
     match outcome {
         None => Ok(()),
         Some(Ok(quota)) => {
-            inner.quotas.push(quota);
+            inner.note(quota);
             Ok(())
         }
         Some(Err(quota)) => {
-            inner.quotas.push(quota);
+            inner.note(quota);
             inner.over = Some(policy);
             Err(ApiError::rate_limited(quota.reset_seconds))
         }

@@ -13,6 +13,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequestParts, MatchedPath, Request};
@@ -40,12 +41,20 @@ const INGEST: [&str; 4] = [
 
 /// Tells a request from all others, and is the same each time that it is made again here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark(pub Uuid);
+pub struct Mark {
+    /// The request's own id, at random.
+    pub id: Uuid,
+    /// When it came.
+    pub begun: Instant,
+}
 
 impl Mark {
-    /// Another one.
+    /// That of a request that comes now.
     fn new() -> Self {
-        Self(Uuid::from_bytes(secrets::random()))
+        Self {
+            id: Uuid::from_bytes(secrets::random()),
+            begun: Instant::now(),
+        }
     }
 }
 

@@ -251,7 +251,7 @@ pub(super) async fn named(
     let (db, pseudonyms) = (&services.db, &services.pseudonyms);
     let now = services.clock.now();
     let kind = AliasKind::External;
-    // The event that comes with the name has the person looked at.
+    // The event or the traits that come with the name have the person looked at.
     let of = (app_id, false);
     let standing = subjects::ensure(db, pseudonyms, of, kind, user_id, None, now).await?;
     if !standing.is_nobody() {

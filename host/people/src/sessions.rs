@@ -1,6 +1,6 @@
 //! Routes of sessions and consent (contract 2).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
@@ -11,6 +11,7 @@ use nudge_apps::subject_token::{self, SubjectToken};
 use nudge_db::Timestamp;
 use nudge_http::body::OptionalJson;
 use nudge_http::{ApiError, Code, Data, Json};
+use nudge_pipeline::segments::checks;
 use nudge_pipeline::services::Shared;
 use nudge_platform::clock;
 use nudge_push::credentials::{Identity, store as credentials};
@@ -201,6 +202,7 @@ async fn identified(
         client_id: request.client_id,
         is_watched: !app.segments.watched.is_empty(),
     };
+    checks::look_before_link(services, app, &link, Instant::now()).await?;
     let linked = match link::link(&services.db, &services.pseudonyms, link, now).await {
         Err(refusal @ (link::Error::Suppressed | link::Error::Erasing(_))) => {
             let (kind, name) = (AliasKind::Anonymous, &request.anonymous_id);

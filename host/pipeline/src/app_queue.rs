@@ -34,6 +34,7 @@ const QUIET_EVENTS: usize = 4;
 pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver<Work>) {
     let mut queue = VecDeque::new();
     let mut waiting = WaitingRequests::default();
+    let mut turns = inner.turns.subscribe();
     let mut wait = RETRY_WAIT.0;
     let mut gather_until = Instant::now();
     loop {
@@ -43,6 +44,10 @@ pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver
             let next = tokio::select! {
                 next = receiver.recv() => next.map(Some),
                 () = sleep_until(look_at) => Some(None),
+                Ok(()) = turns.changed(), if look_at.is_some() => {
+                    waiting.hurry();
+                    Some(None)
+                }
                 () = inner.halt.cancelled() => None,
             };
             let Some(next) = next else { return };
@@ -67,6 +72,7 @@ pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver
         queue.make_contiguous().sort_by_key(Work::order);
         let batch = take(&mut queue, inner.config.batch_events);
         let held_up = process(&inner, batch).await;
+        inner.turns.send_replace(());
         gather_until = Instant::now() + GATHERING;
         if !held_up.order.is_empty() {
             held_up.order.into_iter().for_each(|work| waiting.add(work));
@@ -173,18 +179,14 @@ impl Size {
 }
 
 /// Takes work for a batch that evaluates so many events at the most; at least one piece. What is replayed is decided about as
-/// of its own time, and so apart from what else there is of its alias, which keeps its place in the queue. Of requests that may
-/// change somebody's segments there is one in a batch, so that each change is told.
+/// of its own time, and so apart from what else there is of its alias, which keeps its place in the queue.
 fn take(queue: &mut VecDeque<Work>, most_evaluated: usize) -> Vec<Work> {
     let mut size = Size::default();
     let mut batch: Vec<Work> = Vec::new();
     let (mut apart, mut set_aside) = (HashSet::new(), Vec::new());
     while let Some(next) = queue.pop_front() {
         let goes_alone = next.replays();
-        let collides = (goes_alone || next.moves_segments)
-            && batch
-                .iter()
-                .any(|work| work.alias == next.alias && (goes_alone || work.moves_segments));
+        let collides = goes_alone && batch.iter().any(|work| work.alias == next.alias);
         if collides || apart.contains(&next.alias) {
             apart.insert(next.alias);
             set_aside.push(next);
@@ -217,7 +219,7 @@ async fn process(inner: &Inner, batch: Vec<Work>) -> HeldUp {
             continue;
         }
         match attempt(inner, &mut part).await {
-            Ok(()) => {}
+            Ok(()) => parts.push(part),
             Err(Trouble::Conflict) => match sort_out(inner, &mut part, &mut held_up.order).await {
                 Ok(true) => parts.push(part),
                 Ok(false) => halve(part, &mut parts, &mut held_up.order),
@@ -355,18 +357,6 @@ mod tests {
 
     fn ids(works: &[Work]) -> Vec<i64> {
         works.iter().filter_map(Work::request_id).collect()
-    }
-
-    #[test]
-    fn requests_that_may_change_somebodys_segments_are_in_batches_of_their_own() {
-        let mut queue: VecDeque<Work> =
-            requests(&[(1, 1), (2, 1), (3, 2), (4, 1), (5, 1), (6, 2)]).into();
-        for place in [0, 2, 3, 5] {
-            queue[place].moves_segments = true;
-        }
-        assert_eq!(ids(&take(&mut queue, 100)), [1, 2, 3]);
-        assert_eq!(ids(&take(&mut queue, 100)), [4, 5, 6]);
-        assert!(queue.is_empty());
     }
 
     #[test]

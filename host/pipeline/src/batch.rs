@@ -53,7 +53,7 @@ impl From<nudge_db::Error> for Trouble {
     }
 }
 
-/// Processes work of one app. On success whoever waits is told, and `works` is empty.
+/// Processes work of one app. On success whoever waits is told, and `works` has what is to be processed next.
 pub(super) async fn process(inner: &Inner, works: &mut Vec<Work>) -> Result<(), Trouble> {
     let Some(app_id) = works.first().map(|work| work.app_id) else {
         return Ok(());
@@ -90,7 +90,7 @@ async fn version(inner: &Inner, app_id: Uuid, works: &[Work]) -> nudge_db::Resul
     Ok(newest.map_or(seen, |newest| newest.max(seen)))
 }
 
-/// Processes work; what was recalled is not read.
+/// Processes work; what was recalled is not read. What has to wait for it stays in `works`.
 async fn process_with(
     inner: &Inner,
     app: &Arc<App>,
@@ -100,7 +100,22 @@ async fn process_with(
     let mut reader = Reader::new(&inner.db);
     let before = reading::subjects(&mut reader, app.id, works, recalled).await?;
     keep_replays_apart(works, &before)?;
-    let touched = segments_touched(inner, &mut reader, app, works, &before).await?;
+    let behind = take_behind_changes(app, works, &before);
+    let outcome = process_read(inner, app, works, recalled, reader, before).await;
+    works.extend(behind);
+    outcome
+}
+
+/// Processes work whose subjects have been read.
+async fn process_read(
+    inner: &Inner,
+    app: &Arc<App>,
+    works: &mut Vec<Work>,
+    recalled: &Recalled,
+    mut reader: Reader<'_>,
+    before: Subjects,
+) -> Result<(), Trouble> {
+    let touched = look_before_change(inner, &mut reader, app, works, &before).await?;
     let mut after = as_of(&before.all, inner.clock.now());
     let mut states = memory::states(recalled, &before.all);
     let given = run_firings::of(&mut reader, app.id, works, &before).await?;
@@ -210,33 +225,50 @@ async fn commit(inner: &Inner, effects: &mut Effects) -> Result<(), Trouble> {
     traces::within(span, effects::write(inner, effects)).await
 }
 
-/// People whose segments events may change, of those that fire a campaign; what changed them before has been looked at. A first
-/// event says of anybody that there is such a person.
-async fn segments_touched(
+/// Takes out what comes behind a request that may change somebody's segments, from the next such request of theirs on: each change
+/// is told by itself.
+fn take_behind_changes(app: &App, works: &mut Vec<Work>, subjects: &Subjects) -> Vec<Work> {
+    let (mut change, mut wait) = (HashSet::new(), HashSet::new());
+    let waits = |work: &mut Work| {
+        let Some(place) = subjects.of(work.alias) else {
+            return false;
+        };
+        let changes = subjects.all.get(place);
+        let changes = changes.is_some_and(|subject| moves_segments(app, work, subject));
+        if changes && !change.insert(place) {
+            wait.insert(place);
+        }
+        wait.contains(&place)
+    };
+    works.extract_if(.., waits).collect()
+}
+
+/// Whether work may change which watched segments somebody is in. A first event says of anybody that there is such a person.
+fn moves_segments(app: &App, work: &Work, subject: &Subject) -> bool {
+    let mut names = work.events.iter().map(|stored| &*stored.event.name);
+    !app.segments.watched.is_empty()
+        && matches!(work.source, Source::Request(_))
+        && (subject.event_count == 0 || names.any(|name| app.segments.is_touched_by(name)))
+}
+
+/// Has people looked at whose segments work may change, and answers who they are.
+async fn look_before_change(
     inner: &Inner,
     reader: &mut Reader<'_>,
     app: &App,
     works: &[Work],
     subjects: &Subjects,
 ) -> nudge_db::Result<Vec<Uuid>> {
-    if app.segments.watched.is_empty() {
-        return Ok(Vec::new());
-    }
     let touched = works.iter().filter_map(|work| {
         let subject = subjects.all.get(subjects.of(work.alias)?)?;
-        let events = matches!(work.source, Source::Request(_)).then_some(&work.events)?;
-        let mut names = events.iter().map(|stored| &*stored.event.name);
-        let touches =
-            subject.event_count == 0 || names.any(|name| app.segments.is_touched_by(name));
-        touches.then_some(subject.id)
+        moves_segments(app, work, subject).then_some(subject.id)
     });
     let touched: BTreeSet<Uuid> = touched.collect();
     let touched: Vec<Uuid> = touched.into_iter().collect();
-    if touched.is_empty() {
-        return Ok(touched);
+    if !touched.is_empty() {
+        reader.pause();
+        checks::look_ahead(Means::of_pipeline(inner), app.id, &touched).await?;
     }
-    reader.pause();
-    checks::look_ahead(Means::of_pipeline(inner), app, &touched).await?;
     Ok(touched)
 }
 

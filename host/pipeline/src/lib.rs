@@ -93,7 +93,7 @@ use nudge_records::decisions::Noted;
 use nudge_records::deliveries::in_hand::InHand;
 use nudge_records::stats::Stats;
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -144,6 +144,8 @@ pub(crate) struct Inner {
     /// Wakes whoever looks at people whose segments may have changed.
     segment_checks: nudge_platform::wake::Wake,
     lanes: Mutex<HashMap<(Uuid, usize), mpsc::UnboundedSender<Work>>>,
+    /// Tells lanes that one of them has processed a batch: the turn of what waits in another may have come.
+    turns: watch::Sender<()>,
 }
 
 impl std::fmt::Debug for Pipeline {
@@ -193,6 +195,7 @@ impl Pipeline {
             deliveries: InHand::new(node),
             segment_checks: nudge_platform::wake::Wake::default(),
             lanes: Mutex::default(),
+            turns: watch::Sender::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -258,11 +261,11 @@ impl Pipeline {
         self.inner.space.take(size).await
     }
 
-    /// Gives work to its lane. A subject's work is always in the same one.
+    /// Gives work to its lane. A subject's work is in the same one, but for what was found in the database: of that the alias alone
+    /// is known, and where another lane has what is before it, it waits for its turn.
     pub fn submit(&self, mut work: Work) {
         work.held = work.claim().map(|claim| self.inner.in_hand.hold(claim));
-        let lanes_per_app = self.inner.config.lanes_per_app.max(1);
-        let index = usize::try_from(work.alias.unsigned_abs()).unwrap_or(0) % lanes_per_app;
+        let index = work.lane(self.inner.config.lanes_per_app.max(1));
         let mut lanes = self.inner.lanes.lock();
         let key = (work.app_id, index);
         let lane = lanes.entry(key).or_insert_with(|| self.open_lane());

@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use nudge_apps::services::AboveApps;
+use nudge_platform::turns::Turns;
 
 use crate::Pipeline;
 use crate::personalization::Resolver;
@@ -17,6 +18,8 @@ pub struct Services {
     pub below: Arc<nudge_records::services::Services>,
     /// Processes committed events.
     pub pipeline: Pipeline,
+    /// Turns at previews of segments.
+    pub previews: Turns,
 }
 
 impl Services {

@@ -1,7 +1,8 @@
 //! Requests whose turn has not come: an earlier one of their person is still to be processed, mostly by another
 //! process.
 //!
-//! A lane puts them aside, an alias at a time, and looks now and then, by one query for all, whose turn has come.
+//! A lane puts them aside, an alias at a time, and looks now and then, and when another lane has processed something, by one
+//! query for all, whose turn has come.
 //! What waits for longer than [`PATIENCE`] is given back to the database. Otherwise processes that take over what
 //! others left could fill their memory with what waits for requests that nobody has room for. It is claimed again
 //! by the process that has those before it, see [`claims::claim_requests`].
@@ -17,6 +18,8 @@ use super::{Inner, claims};
 
 /// The pause before the first look; it doubles with each.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// The pause once another lane has processed something.
+const SHORT_PAUSE: Duration = Duration::from_millis(2);
 /// The longest pause, as while the database is away.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How long requests wait in memory, about: as long as the other process takes for what it has in hand, if it lives.
@@ -63,6 +66,14 @@ impl WaitingRequests {
     /// When to look again; none: nothing waits.
     pub(super) fn next_look(&self) -> Option<Instant> {
         self.0.values().map(|turn| turn.look_at).min()
+    }
+
+    /// Looks soon: another lane has processed something.
+    pub(super) fn hurry(&mut self) {
+        let soon = Instant::now() + SHORT_PAUSE;
+        for turn in self.0.values_mut() {
+            turn.look_at = turn.look_at.min(soon);
+        }
     }
 
     /// Takes out the work whose turn has come, and gives up what has waited for too long.

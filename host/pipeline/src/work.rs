@@ -133,12 +133,12 @@ pub struct Work {
     pub done: Option<oneshot::Sender<Fired>>,
     /// Whether a campaign may read one of the events, or hear of what it changes. The others are only projected.
     pub(super) routed: bool,
-    /// Whether one of the events may change who is in a segment whose changes a campaign hears of.
-    pub(super) moves_segments: bool,
     /// Where the events come from, if the request said.
     pub(super) device: Option<Device>,
     /// What its commit has seen of the subject and of the app.
     pub(super) seen: Option<SeenVersions>,
+    /// The subject, where whoever made the work knows it.
+    subject: Option<Uuid>,
     /// Held until the work is done.
     _room: Option<Room>,
     /// Set when a lane gets the work.
@@ -173,9 +173,9 @@ impl Work {
         Self {
             done: Some(done),
             routed,
-            moves_segments,
             device: Device::of(origin.device_id.clone(), origin.sdk_version.clone()),
             seen: Some(seen),
+            subject: Some(seen.subject_id),
             ..Self::new(Source::Request(id), app.id, alias, events, Some(room))
         }
     }
@@ -196,12 +196,30 @@ impl Work {
             events,
             done: None,
             routed: true,
-            moves_segments: false,
             device: None,
             seen: None,
+            subject: None,
             _room: room,
             held: None,
         }
+    }
+
+    /// The same of a subject that is known.
+    #[must_use]
+    pub fn of_subject(self, subject: Uuid) -> Self {
+        Self {
+            subject: Some(subject),
+            ..self
+        }
+    }
+
+    /// Which of so many lanes does the work: all of a subject's, as far as the subject is known.
+    pub(super) fn lane(&self, lanes: usize) -> usize {
+        let owner = match self.subject {
+            Some(subject) => subject.as_u128(),
+            None => u128::from(self.alias.unsigned_abs()),
+        };
+        usize::try_from(owner % lanes as u128).unwrap_or_default()
     }
 
     /// A dead letter to be replayed. `campaign_id` is the campaign that decides; none: there is none any more, and the letter goes.

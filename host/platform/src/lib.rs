@@ -48,4 +48,5 @@ pub mod secrets;
 pub mod tables;
 pub mod telemetry;
 pub mod traces;
+pub mod turns;
 pub mod wake;

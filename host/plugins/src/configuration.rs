@@ -363,15 +363,6 @@ impl Accepted {
         }
     }
 
-    /// Whether different subjects may have different versions.
-    pub fn splits(&self) -> bool {
-        let canary = |active: &Active| {
-            let trial = active.candidate.as_ref()?;
-            trial.strategy.percent()
-        };
-        self.trial.is_some() && canary(&self.decider).is_some()
-    }
-
     /// Whether properties of the subject are read, by the active version or the candidate.
     pub fn reads_subject(&self) -> bool {
         self.reading.subject || self.trial.as_ref().is_some_and(|trial| trial.subject)

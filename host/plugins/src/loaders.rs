@@ -7,9 +7,10 @@ use std::time::Duration;
 use nudge_db::{Db, Timestamp};
 use nudge_platform::clock::Clock;
 use nudge_platform::due::Trouble;
+use nudge_platform::turns::{Turn, Turns};
 use nudge_wasm::{Engine, LoadError, Plugin};
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::catalogue::SERVER;
@@ -19,6 +20,8 @@ use crate::fair_queue::Share;
 
 /// Uploads that are inspected at a time.
 const INSPECTIONS: usize = 2;
+/// How many of them may be one owner's: what compiles for as long as it may keeps nobody else waiting.
+const INSPECTIONS_OF_ONE: usize = 1;
 /// Components that are compiled at a time to be run here.
 const COMPILATIONS: usize = 2;
 /// Threads: for the two above, and for what is compiled already.
@@ -44,17 +47,8 @@ pub struct Loaders {
     threads: Workers,
     places: Arc<Mutex<HashMap<String, Place>>>,
     compilations: Arc<Semaphore>,
-    inspections: Arc<Semaphore>,
-    uploads: Arc<Semaphore>,
-    /// The uploads of each owner that has some.
-    uploads_of: Arc<Mutex<HashMap<Uuid, Weak<Semaphore>>>>,
-}
-
-/// A place in memory for an upload; given back when it is dropped.
-#[derive(Debug)]
-pub struct UploadTurn {
-    _of_owner: OwnedSemaphorePermit,
-    _of_all: OwnedSemaphorePermit,
+    inspections: Turns,
+    uploads: Turns,
 }
 
 /// Why a stored version can't be run here.
@@ -88,9 +82,8 @@ impl Loaders {
             threads: Workers::start("plugin-loader", THREADS, Share::ALL)?,
             places: Arc::default(),
             compilations: Arc::new(Semaphore::new(COMPILATIONS)),
-            inspections: Arc::new(Semaphore::new(INSPECTIONS)),
-            uploads: Arc::new(Semaphore::new(UPLOADS)),
-            uploads_of: Arc::default(),
+            inspections: Turns::new(INSPECTIONS, INSPECTIONS_OF_ONE),
+            uploads: Turns::new(UPLOADS, UPLOADS_OF_ONE),
         })
     }
 
@@ -228,33 +221,13 @@ impl Loaders {
 
     /// A place in memory for an upload of an owner, which is a workspace, or [`SERVER`] for the operators; none: too many
     /// are under way.
-    pub async fn upload_turn(&self, owner: Uuid) -> Option<UploadTurn> {
-        let of_owner = self.uploads_of(owner);
-        let both = async {
-            // Its own first: what waits behind the owner's others takes no place from anybody.
-            Some(UploadTurn {
-                _of_owner: of_owner.acquire_owned().await.ok()?,
-                _of_all: Arc::clone(&self.uploads).acquire_owned().await.ok()?,
-            })
-        };
-        tokio::time::timeout(TURN, both).await.ok()?
+    pub async fn upload_turn(&self, owner: Uuid) -> Option<Turn> {
+        self.uploads.take(owner, TURN).await
     }
 
-    fn uploads_of(&self, owner: Uuid) -> Arc<Semaphore> {
-        let mut all = self.uploads_of.lock();
-        // Whoever waits or uploads holds its owner's.
-        all.retain(|_, uploads| uploads.strong_count() > 0);
-        let uploads = all.get(&owner).and_then(Weak::upgrade);
-        uploads.unwrap_or_else(|| {
-            let uploads = Arc::new(Semaphore::new(UPLOADS_OF_ONE));
-            all.insert(owner, Arc::downgrade(&uploads));
-            uploads
-        })
-    }
-
-    /// Leave to inspect an upload; none: too many are under way.
-    pub async fn inspection_turn(&self) -> Option<OwnedSemaphorePermit> {
-        turn(&self.inspections).await
+    /// Leave to inspect an upload of an owner, to be held by the inspection; none: too many are under way.
+    pub async fn inspection_turn(&self, owner: Uuid) -> Option<Turn> {
+        self.inspections.take(owner, TURN).await
     }
 }
 
@@ -264,9 +237,4 @@ fn tell(engine: &Engine) {
         Ok(None) => {}
         Err(error) => tracing::warn!(%error, "the plugins' compiler does not say what isolates it"),
     }
-}
-
-async fn turn(semaphore: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
-    let waiting = tokio::time::timeout(TURN, Arc::clone(semaphore).acquire_owned());
-    waiting.await.ok()?.ok()
 }

@@ -84,6 +84,11 @@ impl Workers {
         answered.await.map_err(|_| Lost)
     }
 
+    /// How many jobs wait for a thread.
+    pub fn waiting(&self) -> usize {
+        self.handle.0.queue.lock().turns.waiting()
+    }
+
     /// Has something run whose outcome nobody waits for; false when too many jobs wait already: `most` are those
     /// of the app, and of all.
     pub fn offer(

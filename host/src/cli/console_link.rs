@@ -46,7 +46,7 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
     let public_url = running.unwrap_or_else(|| public_url(&config, &config.server.listen));
     // Standard output has the link alone.
     if let Some(note) = super::serve::plain_http(&public_url)? {
-        eprintln!("{note}");
+        super::remark(&note);
     }
     let db = super::serve::open(&config).await?;
     let mut tx = db.write().await?;

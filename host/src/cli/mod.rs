@@ -194,6 +194,12 @@ fn complain(error: &anyhow::Error) {
     eprintln!("nudge: {error:#}");
 }
 
+/// Prints a line to standard error, beside what a command is asked for.
+#[expect(clippy::print_stderr, reason = "the command line's own output")]
+fn remark(line: &str) {
+    eprintln!("{line}");
+}
+
 /// Prints a line to standard output. A reader that has gone away is no error.
 fn say(line: impl std::fmt::Display) {
     use std::io::Write as _;

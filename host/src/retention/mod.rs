@@ -94,17 +94,29 @@ async fn remove_rejected(
     let versions = nudge_campaigns::apps::versions(&mut tx).await?;
     drop(tx);
     let before = now.minus(rejected::KEPT);
+    let mut failed = FirstError::default();
     for (app_id, _) in versions {
-        // Looked for before anything is locked: most apps have none.
-        let mut tx = services.db.read().await?;
-        let are_there = rejected::is_any_before(&mut tx, app_id, before).await?;
-        drop(tx);
-        if are_there {
-            drain(services, halt, move |tx| {
-                rejected::delete_before(tx, app_id, before).boxed()
-            })
-            .await?;
-        }
+        failed.note(remove_rejected_of(services, app_id, before, halt).await)?;
+    }
+    failed.end()
+}
+
+/// Removes refused events of an app that arrived before an instant.
+async fn remove_rejected_of(
+    services: &Shared,
+    app_id: Uuid,
+    before: Timestamp,
+    halt: &CancellationToken,
+) -> nudge_db::Result<()> {
+    // Looked for before anything is locked: most apps have none.
+    let mut tx = services.db.read().await?;
+    let are_there = rejected::is_any_before(&mut tx, app_id, before).await?;
+    drop(tx);
+    if are_there {
+        drain(services, halt, move |tx| {
+            rejected::delete_before(tx, app_id, before).boxed()
+        })
+        .await?;
     }
     Ok(())
 }

@@ -110,7 +110,9 @@ pub(crate) async fn compare_segments(databases: &Databases, rounds: usize) -> an
     let unwatched = Side::on(server, 0, &json!({})).await?;
     let (server, id) = with_segment(databases, &soon_met()).await?;
     let mut campaign = drive::survey_body(COMMON, &json!({}));
-    campaign["trigger"] = json!({"kind": "segment", "segmentId": id, "on": "enter"});
+    let trigger = json!({"kind": "segment", "segmentId": id, "on": "enter"});
+    let body = campaign.as_object_mut().context("a survey is an object")?;
+    body.insert("trigger".to_owned(), trigger);
     drive::manage(&server, "surveys", &campaign).await?;
     let watched = Side::on(server, 0, &json!({})).await?;
     let ratios = compare(unwatched, watched, rounds).await?;

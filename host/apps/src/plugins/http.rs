@@ -104,7 +104,7 @@ pub(super) async fn upload(
         );
         rejected(upload_errors::refused("too_large", detail))
     })?;
-    let uploaded = changes::upload(services, owner, component).await?;
+    let uploaded = changes::upload(services, owner, workspace_id, component).await?;
     let status = if uploaded.created {
         StatusCode::CREATED
     } else {

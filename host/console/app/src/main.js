@@ -19,16 +19,8 @@ async function begin() {
   takeError();
   const code = takeCode();
   try {
-    if (code) {
-      try {
-        await signIn(code);
-        goBack();
-        return;
-      } catch (error) {
-        complain(error);
-      }
-    }
-    await loadSession();
+    if (code) await signIn(code).catch(complain);
+    if (!session.value) await loadSession();
     if (session.value) goBack();
   } catch (error) {
     failure.value = /** @type {Error} */ (error);

@@ -2,7 +2,7 @@
 
 use axum::extract::{FromRequest, FromRequestParts as _, Request, State};
 use axum::http::HeaderValue;
-use nudge_apps::auth::{AppKey, WRITE_KEY, collection_key};
+use nudge_apps::auth::{AppKey, Stranger, WRITE_KEY, collection_key};
 use nudge_apps::key::{self, Kind};
 use nudge_http::body::{self, Few, PlainJsonText};
 use nudge_http::request_context::Notes;
@@ -125,6 +125,7 @@ pub struct CollectedView {
 /// A request with its key and its body.
 pub struct Call {
     key: AppKey,
+    caller: Stranger,
     notes: Notes,
     mark: Mark,
     text: String,
@@ -161,6 +162,7 @@ impl FromRequest<Shared> for Call {
             None => None,
         };
         let Ok(mark) = Mark::from_request_parts(&mut parts, services).await;
+        let Ok(caller) = Stranger::from_request_parts(&mut parts, services).await;
         let request = Request::from_parts(parts.clone(), body);
         let text = PlainJsonText::from_request(request, services).await;
         if key.is_none() && text.is_err() {
@@ -188,6 +190,7 @@ impl FromRequest<Shared> for Call {
         }
         Ok(Self {
             key,
+            caller,
             notes,
             mark,
             text,
@@ -272,6 +275,7 @@ async fn collect(
     let collection = Collection {
         services,
         app,
+        caller: &call.caller,
         notes: &call.notes,
         mark: call.mark,
         trust: match app.settings.ingest.allow_unverified_server_events {

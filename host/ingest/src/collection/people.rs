@@ -8,9 +8,11 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use nudge_apps::App;
+use nudge_apps::auth::Stranger;
 use nudge_db::Timestamp;
 use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Mark};
+use nudge_pipeline::segments::checks;
 use nudge_platform::{id, secrets};
 use nudge_records::events::MOST_BYTES;
 use nudge_records::events::canonical::canonical;
@@ -54,6 +56,7 @@ pub(super) enum Trust {
 pub(super) struct Collection<'c> {
     pub(super) services: &'c Shared,
     pub(super) app: &'c Arc<App>,
+    pub(super) caller: &'c Stranger,
     pub(super) notes: &'c Notes,
     pub(super) mark: Mark,
     pub(super) trust: Trust,
@@ -197,10 +200,11 @@ impl Collection<'_> {
                     let detail = "anonymousId has 1 to 128 characters and no control characters";
                     return Ok(Err(("invalid", detail)));
                 }
+                self.charge_if_new(name).await?;
                 let (kind, now) = (AliasKind::Anonymous, services.clock.now());
                 let platform = message.origin.platform.as_deref();
                 let (db, pseudonyms) = (&services.db, &services.pseudonyms);
-                // The event that comes with the name has the person looked at.
+                // The event or the traits that come with the name have the person looked at.
                 let of = (app_id, false);
                 let standing =
                     subjects::ensure(db, pseudonyms, of, kind, name, platform, now).await?;
@@ -211,6 +215,21 @@ impl Collection<'_> {
                 Ok(Ok(Owner::unproven(standing, false)))
             }
             Err(_) => Ok(Err(("required", "send userId or anonymousId"))),
+        }
+    }
+
+    /// Counts somebody whom nobody has named before, and whom anybody may name, like a session that begins.
+    async fn charge_if_new(&self, anonymous_id: &str) -> Result<(), ApiError> {
+        if self.trust != Trust::Anonymous {
+            return Ok(());
+        }
+        let mut tx = self.services.db.read().await?;
+        let kind = AliasKind::Anonymous;
+        let known = subjects::store::find(&mut tx, self.app.id, kind, anonymous_id).await?;
+        drop(tx);
+        match known {
+            Some(_) => Ok(()),
+            None => self.caller.charge_session(self.services, self.app),
         }
     }
 
@@ -316,6 +335,19 @@ impl Collection<'_> {
         if let Some(refused) = linked {
             return Ok(vec![refused]);
         }
+        let refused = self.update(message, &whom, traits).await?;
+        // The person may be new.
+        checks::look_afterwards(self.services, self.app, owner.subject_id).await?;
+        Ok(refused)
+    }
+
+    /// Takes the traits of a message.
+    async fn update(
+        &self,
+        message: &Message<'_>,
+        whom: &Whom,
+        traits: &[&RawValue],
+    ) -> Result<Vec<Refused>, ApiError> {
         let id = mutation_id(self.app.id, message, traits, self.received_at);
         let update = match traits::update(&message.pointer, id, traits) {
             Ok(Some(update)) => update,
@@ -329,7 +361,7 @@ impl Collection<'_> {
                 return Ok(refused.collect());
             }
         };
-        let whom = (&whom, message.origin.source);
+        let whom = (whom, message.origin.source);
         let taken = properties::take(self.services, self.app, whom, &update, self.mark, None).await;
         let refusal = match taken {
             Ok(_) => return Ok(Vec::new()),
@@ -379,10 +411,11 @@ impl Collection<'_> {
             issued_at: message.moment(self.received_at).unwrap_or(self.received_at),
             platform: message.origin.platform.as_deref(),
             client_id: None,
-            // The event that comes with the names has the person looked at.
+            // The traits that come with the names have the person looked at.
             is_watched: false,
         };
         let now = services.clock.now();
+        checks::look_before_link(services, self.app, &link, self.mark.begun).await?;
         match link::link(&services.db, &services.pseudonyms, link, now).await {
             Ok(linked) => {
                 for subject_id in linked.concerned() {

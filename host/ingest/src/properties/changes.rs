@@ -62,13 +62,14 @@ pub(super) async fn note(
             event,
         })
         .collect();
-    Ok(Some(Work::new(
+    let work = Work::new(
         WorkSource::Request(number),
         app_id,
         alias,
         stored,
         Some(room),
-    )))
+    );
+    Ok(Some(work.of_subject(subject_id)))
 }
 
 fn event(change: &Change, now: Timestamp) -> Event {

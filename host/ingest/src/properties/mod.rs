@@ -119,7 +119,7 @@ pub async fn take(
     actor: Option<&str>,
 ) -> Result<UpdateOutcome, Error> {
     if app.segments.is_touched_by_properties() {
-        look_at_segments(services, app, whom).await?;
+        look_at_segments(services, app, whom, mark).await?;
     }
     let mut in_doubt = false;
     for tries in 1..MOST_TRIES {
@@ -140,18 +140,21 @@ pub async fn take(
     attempt(services, app, (whom, source), update, mark, actor).await
 }
 
-/// Has what the person's last change means for segments decided before the next one. Nobody to be found is the update's to tell.
-async fn look_at_segments(services: &Services, app: &App, whom: &Whom) -> nudge_db::Result<()> {
+/// Has what the person's earlier changes mean for segments decided before the next one. Nobody to be found is the update's to tell.
+async fn look_at_segments(
+    services: &Services,
+    app: &App,
+    whom: &Whom,
+    mark: Mark,
+) -> nudge_db::Result<()> {
     let mut tx = services.db.read().await?;
     let standing = match whom {
         Whom::Token(token, _) => current::read(&mut tx, token).await.ok(),
         _ => named(&mut tx, app, whom).await?,
     };
     drop(tx);
-    match standing {
-        Some(standing) => checks::look_before_change(services, app, standing.subject_id).await,
-        None => Ok(()),
-    }
+    let person = standing.map(|standing| standing.subject_id);
+    checks::look_before_change(services, app, person.as_slice(), mark.begun).await
 }
 
 async fn attempt(
@@ -174,7 +177,7 @@ async fn attempt(
         app.id,
         update.mutation_id,
         subject_id,
-        (&digest, mark.0),
+        (&digest, mark.id),
         now,
     )
     .await?
@@ -183,7 +186,7 @@ async fn attempt(
         let known = known.filter(|known| known.digest == digest);
         let known = known.ok_or(Error::MutationConflict)?;
         return Ok(UpdateOutcome {
-            applied: applied && known.made_by == Some(mark.0),
+            applied: applied && known.made_by == Some(mark.id),
             filtered_keys,
         });
     }

@@ -4,6 +4,11 @@
 //! the same whatever number of events there are, and however rare what it asks for is. Those of every name that were
 //! looked through before the page was full are not read again: names are taken by their newest event, and the rest is
 //! older than the page.
+//!
+//! Whoever has a write key names events. Where there are more names than a page merges, another index has the events of all
+//! of them by their receipt. A page looks through a bounded number of these: where few of them are wanted, it ends with
+//! fewer than it may have, and its cursor goes on where it stopped. Either way the order is the same, so that a cursor of
+//! one is good for the other.
 
 pub mod http;
 mod mark;
@@ -19,6 +24,11 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use store::{FeedEvent, Name};
+
+/// Names that a page merges at the most: of many events of one instant it asks for those of each.
+pub const MOST_NAMES: usize = 256;
+/// Events that are looked through by their receipt, at the most, for one piece of a page.
+pub const MOST_LOOKED_THROUGH: usize = 5_000;
 
 /// Whether an event was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -74,7 +84,7 @@ pub enum EventKey {
     Accepted(i64),
 }
 
-/// A page of the feed, and whether there is more of it.
+/// A page of the feed, and the place behind which there may be more of it.
 pub async fn page(
     tx: &mut Tx,
     app_id: Uuid,
@@ -82,35 +92,48 @@ pub async fn page(
     after: Option<Place>,
     limit: usize,
     now: Timestamp,
-) -> Result<(Vec<FeedEvent>, bool)> {
+) -> Result<(Vec<FeedEvent>, Option<Place>)> {
     let names = names(tx, app_id, filter, after).await?;
     let mut page = Gathering::new(limit);
+    let mut stopped = None;
     while let Some(wanted) = page.wanted() {
         let after = page.last().map(FeedEvent::place).or(after);
-        let mut events = accepted(tx, app_id, &names, filter, after, wanted).await?;
+        let (mut events, looked_to) = match &names {
+            Some(names) => (
+                accepted(tx, app_id, names, filter, after, wanted).await?,
+                None,
+            ),
+            None => by_receipt(tx, app_id, filter, after, wanted).await?,
+        };
         if filter.wants(EventVerdict::Rejected) {
-            let oldest = full_to(&events, wanted);
+            let oldest = full_to(&events, wanted).max(looked_to.map(|place| place.at));
             let kept = Some(now.minus(rejected::KEPT));
             let from = kept.max(filter.from).max(oldest);
             let refused = store::rejected(tx, app_id, filter, (after, from), wanted).await?;
             events.extend(refused);
             events.sort_unstable_by_key(|event| std::cmp::Reverse(event.place()));
-            events.truncate(wanted);
         }
+        // What was taken behind that place is not known yet.
+        events.retain(|event| Some(event.place()) >= looked_to);
+        events.truncate(wanted);
+        stopped = looked_to.filter(|_| events.len() < wanted);
         page.add(events, |event| event.properties.len());
     }
-    Ok(page.end())
+    let (events, more) = page.end();
+    let last = events.last().filter(|_| more).map(FeedEvent::place);
+    Ok((events, stopped.or(last)))
 }
 
-/// The names whose events belong to the feed after a place, the one with the newest event first.
+/// The names whose events belong to the feed after a place, the one with the newest event first; none: they are too many,
+/// or in several shards, which no statement goes through again and again.
 async fn names(
     tx: &mut Tx,
     app_id: Uuid,
     filter: &Filter,
     after: Option<Place>,
-) -> Result<Vec<Name>> {
+) -> Result<Option<Vec<Name>>> {
     if !filter.wants(EventVerdict::Accepted) {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     }
     let to = filter
         .to
@@ -123,13 +146,16 @@ async fn names(
             name: name.clone(),
             newest: Some(newest),
         };
-        return Ok(if filter.has_name(&name.name) && !is_reserved(&name.name) {
-            vec![name]
-        } else {
-            Vec::new()
-        });
+        let is_shown = filter.has_name(&name.name) && !is_reserved(&name.name);
+        return Ok(Some(if is_shown { vec![name] } else { Vec::new() }));
     }
-    let mut names = store::names(tx, app_id, to).await?;
+    if tx.shards().is_some() {
+        return Ok(None);
+    }
+    let mut names = store::names(tx, app_id, to, MOST_NAMES + 1).await?;
+    if names.len() > MOST_NAMES {
+        return Ok(None);
+    }
     names.retain(|name| {
         name.newest
             .is_some_and(|newest| Some(newest) >= filter.from)
@@ -137,7 +163,30 @@ async fn names(
             && !is_reserved(&name.name)
     });
     names.sort_unstable_by_key(|name| std::cmp::Reverse(name.newest));
-    Ok(names)
+    Ok(Some(names))
+}
+
+/// The newest events after a place, of whatever name; where there were too few in so many, also the place up to which
+/// they are.
+async fn by_receipt(
+    tx: &mut Tx,
+    app_id: Uuid,
+    filter: &Filter,
+    after: Option<Place>,
+    limit: usize,
+) -> Result<(Vec<FeedEvent>, Option<Place>)> {
+    let mut found = (Vec::new(), None);
+    // Mostly all that there are are wanted.
+    for most in [limit, MOST_LOOKED_THROUGH] {
+        let up_to = store::events_behind(tx, app_id, filter, after, most).await?;
+        let events = store::by_receipt(tx, app_id, filter, (after, up_to), limit).await?;
+        let is_full = events.len() >= limit;
+        found = (events, up_to.filter(|_| !is_full));
+        if found.1.is_none() {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// The newest events of names after a place.

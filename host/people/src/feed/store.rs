@@ -1,5 +1,5 @@
-//! The feed in the database. The index of an app's events is of an expression, `coalesce(app_id, app_id)`, so that the
-//! planner takes it for nothing else.
+//! The feed in the database. The indexes of an app's events are of expressions, so that the planner takes them for nothing
+//! else: that of each name is of `coalesce(app_id, app_id)`, that of all by receipt of `coalesce(app_id, app_id, app_id)`.
 
 use nudge_db::{Result, Rows, Statement, Timestamp, Tx};
 use nudge_platform::event_names::{PROPERTY_CHANGED, SCHEDULED};
@@ -149,6 +149,11 @@ impl From<RejectedRow> for FeedEvent {
     }
 }
 
+/// The columns of an [`AcceptedRow`], of an event `e` and its alias `a`.
+const TAKEN: &str =
+    "e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties, e.platform, e.app_version,
+     e.source, a.subject_id, a.kind, a.value";
+
 /// The columns of a [`RejectedRow`], of a refused event `r` and its alias `a`.
 const REFUSED: &str =
     "r.id, r.event_id, r.name, r.timestamp, r.received_at, r.properties, r.platform, r.app_version, r.source, r.errors,
@@ -157,56 +162,113 @@ const REFUSED: &str =
 /// After which place, and not before which instant.
 type Range = (Option<Place>, Option<Timestamp>);
 
-/// The names that an app has events of, each with its newest that was received by an instant. Every name takes two looks
-/// into the index, however many events it has.
-pub async fn names(tx: &mut Tx, app_id: Uuid, to: Option<Timestamp>) -> Result<Vec<Name>> {
-    let to = to.unwrap_or(Timestamp(i64::MAX));
-    if tx.shards().is_some() {
-        return names_one_by_one(tx, app_id, to).await;
-    }
+/// The first names that an app has events of, so many at the most, each with its newest that was received by an instant.
+/// Every name takes two looks into the index, however many events it has.
+pub async fn names(
+    tx: &mut Tx,
+    app_id: Uuid,
+    to: Option<Timestamp>,
+    most: usize,
+) -> Result<Vec<Name>> {
     tx.sql(
-        "WITH RECURSIVE known(name) AS (
-            SELECT min(e.name) FROM events e WHERE coalesce(e.app_id, e.app_id) = $1
+        "WITH RECURSIVE known(name, number) AS (
+            SELECT (SELECT min(e.name) FROM events e WHERE coalesce(e.app_id, e.app_id) = $1), 1
             UNION ALL
-            SELECT (SELECT min(e.name) FROM events e WHERE coalesce(e.app_id, e.app_id) = $1 AND e.name > known.name)
-            FROM known WHERE known.name IS NOT NULL)
+            SELECT (SELECT min(e.name) FROM events e WHERE coalesce(e.app_id, e.app_id) = $1 AND e.name > known.name),
+                   known.number + 1
+            FROM known WHERE known.name IS NOT NULL AND known.number < $3)
          SELECT known.name, (SELECT max(e.received_at) FROM events e
                          WHERE coalesce(e.app_id, e.app_id) = $1 AND e.name = known.name AND e.received_at <= $2) AS newest
          FROM known WHERE known.name IS NOT NULL",
     )
     .bind(app_id)
-    .bind(to)
+    .bind(to.unwrap_or(Timestamp(i64::MAX)))
+    .bind(count(most))
     .fetch_all()
     .await
 }
 
-/// The same where events are in several shards, which no statement goes through again and again.
-async fn names_one_by_one(tx: &mut Tx, app_id: Uuid, to: Timestamp) -> Result<Vec<Name>> {
-    let mut names = Vec::new();
-    let mut known = String::new();
-    loop {
-        let next: Option<String> = tx
-            .sql("SELECT min(e.name) FROM events e WHERE coalesce(e.app_id, e.app_id) = $1 AND e.name > $2")
-            .bind(app_id)
-            .bind(known)
-            .fetch_scalar()
-            .await?;
-        let Some(name) = next else {
-            return Ok(names);
-        };
-        let newest = tx
-            .sql(
-                "SELECT max(e.received_at) FROM events e
-                 WHERE coalesce(e.app_id, e.app_id) = $1 AND e.name = $2 AND e.received_at <= $3",
-            )
-            .bind(app_id)
-            .bind(name.clone())
-            .bind(to)
-            .fetch_scalar()
-            .await?;
-        known = name.clone();
-        names.push(Name { name, newest });
+/// Before which event, by its receipt and number, those begin that belong to the feed after a place.
+fn end_of(filter: &Filter, after: Option<Place>) -> (Timestamp, i64) {
+    let after = after.map(|after| match after.event {
+        EventKey::Accepted(seq) => (after.at, seq),
+        EventKey::Rejected(_) => (after.at, i64::MIN),
+    });
+    let to = filter.to.map(|to| (to, i64::MIN));
+    let end = after.into_iter().chain(to).min();
+    end.unwrap_or((Timestamp(i64::MAX), i64::MAX))
+}
+
+/// The event that is so many behind a place, whatever it is called; none: there are fewer.
+pub async fn events_behind(
+    tx: &mut Tx,
+    app_id: Uuid,
+    filter: &Filter,
+    after: Option<Place>,
+    number: usize,
+) -> Result<Option<Place>> {
+    let (end, end_seq) = end_of(filter, after);
+    let found: Option<(Timestamp, i64)> = tx
+        .sql(
+            "SELECT e.received_at, e.seq FROM events e
+             WHERE coalesce(e.app_id, e.app_id, e.app_id) = $1 AND (e.received_at, e.seq) < ($2, $3)
+               AND e.received_at >= $4
+             ORDER BY e.received_at DESC, e.seq DESC LIMIT 1 OFFSET $5",
+        )
+        .bind(app_id)
+        .bind(end)
+        .bind(end_seq)
+        .bind(filter.from.unwrap_or(Timestamp(i64::MIN)))
+        .bind(count(number.saturating_sub(1)))
+        .fetch_optional()
+        .await?;
+    Ok(found.map(|(at, seq)| Place {
+        at,
+        event: EventKey::Accepted(seq),
+    }))
+}
+
+/// Events after a place and up to another one, newest first by receipt, but for those that the server noted by itself; of
+/// nobody who is being deleted.
+pub async fn by_receipt(
+    tx: &mut Tx,
+    app_id: Uuid,
+    filter: &Filter,
+    (after, up_to): (Option<Place>, Option<Place>),
+    limit: usize,
+) -> Result<Vec<FeedEvent>> {
+    let (end, end_seq) = end_of(filter, after);
+    let first = up_to.map(|place| match place.event {
+        EventKey::Accepted(seq) => (place.at, seq),
+        EventKey::Rejected(_) => (place.at, i64::MIN),
+    });
+    let from = filter.from.unwrap_or(Timestamp(i64::MIN));
+    let (first, first_seq) = first.unwrap_or((from, i64::MIN));
+    let mut statement = tx
+        .sql("SELECT ")
+        .push(TAKEN)
+        .push(
+            " FROM events e CROSS JOIN aliases a
+             WHERE a.number = e.alias_number AND coalesce(e.app_id, e.app_id, e.app_id) = $1
+               AND (e.received_at, e.seq) < ($2, $3) AND (e.received_at, e.seq) >= ($4, $5) AND e.alias_number NOT IN ",
+        )
+        .push(hidden::ALIASES)
+        .bind(app_id)
+        .bind(end)
+        .bind(end_seq)
+        .bind(first)
+        .bind(first_seq)
+        .push(" AND e.name NOT IN ")
+        .push_list(OWN_NAMES);
+    if let Some(name) = &filter.exclude_name {
+        statement = statement.push(" AND e.name <> ").push_bind(name.clone());
     }
+    let rows: Vec<AcceptedRow> = statement
+        .push(" ORDER BY e.received_at DESC, e.seq DESC LIMIT ")
+        .push_bind(count(limit))
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(FeedEvent::from).collect())
 }
 
 /// Events of a name, newest first by receipt; of nobody who is being deleted.
@@ -218,18 +280,12 @@ pub async fn named(
     (after, from): Range,
     limit: usize,
 ) -> Result<Vec<FeedEvent>> {
-    let after = after.map(|after| match after.event {
-        EventKey::Accepted(seq) => (after.at, seq),
-        EventKey::Rejected(_) => (after.at, i64::MIN),
-    });
-    let to = filter.to.map(|to| (to, i64::MIN));
-    let end = after.into_iter().chain(to).min();
-    let (end, end_seq) = end.unwrap_or((Timestamp(i64::MAX), i64::MAX));
+    let (end, end_seq) = end_of(filter, after);
     let rows: Vec<AcceptedRow> = tx
-        .sql(
-            "SELECT e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties, e.platform,
-                    e.app_version, e.source, a.subject_id, a.kind, a.value
-             FROM events e CROSS JOIN aliases a
+        .sql("SELECT ")
+        .push(TAKEN)
+        .push(
+            " FROM events e CROSS JOIN aliases a
              WHERE a.number = e.alias_number AND coalesce(e.app_id, e.app_id) = $1 AND e.name = $2
                AND (e.received_at, e.seq) < ($3, $4) AND e.received_at >= $5 AND e.alias_number NOT IN ",
         )
@@ -453,10 +509,10 @@ pub async fn at(tx: &mut Tx, app_id: Uuid, seqs: &[i64]) -> Result<Vec<FeedEvent
     for chunk in seqs.chunks(Rows::MOST) {
         let rows: Vec<AcceptedRow> = tx
             .with_rows("v(seq)", Rows::new().integers(chunk.iter().copied()))
+            .push(" SELECT ")
+            .push(TAKEN)
             .push(
-                " SELECT e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties,
-                         e.platform, e.app_version, e.source, a.subject_id, a.kind, a.value
-                  FROM v JOIN events e ON e.seq = v.seq JOIN aliases a ON a.number = e.alias_number
+                " FROM v JOIN events e ON e.seq = v.seq JOIN aliases a ON a.number = e.alias_number
                   WHERE a.kind <> 'system' AND e.app_id = ",
             )
             .push_bind(app_id)

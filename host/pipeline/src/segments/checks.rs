@@ -1,7 +1,7 @@
 //! Looks at people whose segments may have changed, and begins sweeps.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use nudge_apps::App;
 use nudge_apps::services::Services;
@@ -12,6 +12,7 @@ use nudge_db::{Result, Timestamp};
 use nudge_platform::due::{FirstError, Next, Pacer};
 use nudge_platform::jobs;
 use nudge_records::segment_checks;
+use nudge_records::subjects::{self, link::Link};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -23,6 +24,13 @@ use crate::services::Shared;
 const PAGE: i64 = 256;
 /// People who are looked at together before their next change.
 const PAGE_AHEAD: usize = 256;
+/// How often they are looked at, at the most.
+const LOOKS_AHEAD: usize = 16;
+/// How long a request waits for what its people have sent before, from its beginning on.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long it waits between looks, at first and at the most.
+const PAUSE: Duration = Duration::from_millis(4);
+const MOST_PAUSE: Duration = Duration::from_millis(50);
 /// Apps whose sweeps begin in one go.
 const MOST_SWEEPS: i64 = 100;
 /// How soon a sweep is looked at again that goes on, or has failed.
@@ -90,23 +98,91 @@ async fn round(services: &Shared, halt: &CancellationToken) -> Result<Next> {
 
 /// Looks at those of some people who are to be looked at, before something else changes them: of two changes of which the second
 /// takes the first back, both are told. Whoever can't be looked at now is looked at afterwards.
-pub(crate) async fn look_ahead(by: Means<'_>, app: &App, people: &[Uuid]) -> Result<()> {
+pub(crate) async fn look_ahead(by: Means<'_>, app_id: Uuid, people: &[Uuid]) -> Result<()> {
     for page in people.chunks(PAGE_AHEAD) {
-        let mut tx = by.db.read().await?;
-        let noted = segment_checks::among(&mut tx, app.id, page).await?;
-        drop(tx);
-        if !noted.is_empty()
-            && let Err(error) = look(by, app, &noted).await
-        {
-            tracing::debug!(app.id = %app.id, %error, "people are looked at later");
+        // An app that is saved meanwhile, and people who change, are looked at again.
+        for _ in 0..LOOKS_AHEAD {
+            let mut tx = by.db.read().await?;
+            let noted = segment_checks::among(&mut tx, app_id, page).await?;
+            drop(tx);
+            if noted.is_empty() {
+                break;
+            }
+            let Some(app) = by.apps.get(app_id).await? else {
+                return Ok(());
+            };
+            if let Err(error) = look(by, &app, &noted).await {
+                tracing::debug!(app.id = %app_id, %error, "people are looked at later");
+                break;
+            }
         }
     }
     Ok(())
 }
 
-/// The same for a person whose properties are about to change.
-pub async fn look_before_change(services: &Services, app: &App, person: Uuid) -> Result<()> {
-    look_ahead(Means::of(services), app, &[person]).await
+/// The same for people whose properties or names are about to change, by a request that came at an instant. What they have sent
+/// before is processed first; a request waits for that up to [`PATIENCE`].
+pub async fn look_before_change(
+    services: &Services,
+    app: &App,
+    people: &[Uuid],
+    since: Instant,
+) -> Result<()> {
+    if app.segments.watched.is_empty() || people.is_empty() {
+        return Ok(());
+    }
+    let mut pause = PAUSE;
+    loop {
+        let mut tx = services.db.read().await?;
+        let has_waiting = store::has_waiting(&mut tx, app.id, people).await?;
+        drop(tx);
+        if !has_waiting || since.elapsed() >= PATIENCE {
+            break;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(MOST_PAUSE);
+    }
+    look_ahead(Means::of(services), app.id, people).await
+}
+
+/// The same before an anonymous id becomes another name of a person, unless it is already.
+pub async fn look_before_link(
+    services: &Services,
+    app: &App,
+    link: &Link<'_>,
+    since: Instant,
+) -> Result<()> {
+    if app.segments.watched.is_empty() {
+        return Ok(());
+    }
+    let mut tx = services.db.read().await?;
+    let mut people = BTreeSet::new();
+    for (kind, name) in link.names() {
+        let found = subjects::store::find(&mut tx, app.id, kind, name).await?;
+        people.extend(found.map(|found| found.subject_id));
+    }
+    drop(tx);
+    if people.len() < 2 {
+        return Ok(());
+    }
+    let people: Vec<Uuid> = people.into_iter().collect();
+    look_before_change(services, app, &people, since).await
+}
+
+/// Has a person looked at who may be new, or who has changed.
+pub async fn look_afterwards(
+    services: &crate::services::Services,
+    app: &App,
+    person: Uuid,
+) -> Result<()> {
+    if app.segments.watched.is_empty() {
+        return Ok(());
+    }
+    let mut tx = services.db.write().await?;
+    segment_checks::note(&mut tx, app.id, &[person]).await?;
+    tx.commit().await?;
+    services.pipeline.segment_checks().wake();
+    Ok(())
 }
 
 /// Looks at people, and forgets that they were to be looked at, unless they have changed meanwhile.

@@ -10,6 +10,7 @@ use nudge_apps::services::Services;
 use nudge_db::{Db, Error, Result, Timestamp};
 use nudge_platform::clock::Clock;
 use nudge_platform::event_names::SCHEDULED;
+use nudge_platform::turns::Turn;
 use nudge_plugin_runtime::{Accepted, Plugins};
 use nudge_records::scheduled_work;
 use nudge_wasm::{Value, trigger};
@@ -101,6 +102,7 @@ pub(super) async fn decide(
             answers: vec![vec![None; questions.len()]; ledger.subjects.len()],
             ledger: Arc::new(Mutex::new(ledger)),
             now,
+            _turn: by.turn.map(Arc::clone),
         };
         let asked = by.plugins.workers.run(app_id, move || call.run());
         let decided = asked
@@ -118,6 +120,8 @@ pub(crate) struct Means<'a> {
     pub apps: &'a Registry,
     pub plugins: &'a Plugins,
     pub clock: &'a Clock,
+    /// The turn in which is asked; each call holds it, also when nobody waits for its answer any more.
+    pub turn: Option<&'a Arc<Turn>>,
 }
 
 impl<'a> Means<'a> {
@@ -127,6 +131,7 @@ impl<'a> Means<'a> {
             apps: &services.apps,
             plugins: &services.plugins,
             clock: &services.clock,
+            turn: None,
         }
     }
 
@@ -136,6 +141,7 @@ impl<'a> Means<'a> {
             apps: &inner.apps,
             plugins: &inner.plugins,
             clock: &inner.clock,
+            turn: None,
         }
     }
 }
@@ -177,6 +183,7 @@ struct Call {
     ledger: Arc<Mutex<Ledger>>,
     now: Timestamp,
     answers: Vec<Answers>,
+    _turn: Option<Arc<Turn>>,
 }
 
 impl Call {

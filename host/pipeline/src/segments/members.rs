@@ -17,8 +17,6 @@ use crate::projection::Subject;
 /// What a look at people has led to.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    /// People of whom it counts.
-    pub settled: Vec<Uuid>,
     /// People who have changed meanwhile, to be looked at again.
     pub changed: Vec<Uuid>,
     /// Whether a segment's conditions are others by now: nothing was written.
@@ -58,10 +56,9 @@ pub(super) async fn write(
     let mut changes = Changes::default();
     for (person, answers) in people {
         match versions.get(&person.id) {
-            None => written.settled.push(person.id),
+            None => {}
             Some(version) if *version != person.version => written.changed.push(person.id),
             Some(_) => {
-                written.settled.push(person.id);
                 changes.compare(person.id, asked, answers, &before, &standings);
             }
         }

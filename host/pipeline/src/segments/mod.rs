@@ -12,8 +12,8 @@
 //!   person's row and has seen no newer version of it ([`members`]). What follows for campaigns is written there too: an
 //!   occasion for each campaign that waits for the change. So neither two processes, nor a sweep beside events, nor a crash tells it
 //!   twice or never.
-//! - **Changes that follow each other are told each.** Whoever is noted is looked at before the next request's events, or the next
-//!   update of properties, changes them. Changes of one request are one.
+//! - **Changes that follow each other are told each.** Before the next request's events, an update of properties or a merge changes
+//!   somebody, what they have sent before is processed, and they are looked at if they are noted. Changes of one request are one.
 //! - **Whose membership was not known before has not changed.** Until a job has gone through everybody once for the
 //!   conditions as they are, only people who came later, and those it has passed, enter and leave.
 

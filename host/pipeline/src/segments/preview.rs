@@ -1,14 +1,17 @@
 //! How many people would meet conditions, before anybody saves them.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nudge_apps::services::Services;
 use nudge_db::{Dialect, Result, Tx};
+use nudge_http::{ApiError, Code};
 use nudge_platform::hidden;
+use nudge_platform::turns::{Turn, Turns};
 use nudge_plugin_runtime::Accepted;
 use uuid::Uuid;
 
 use super::decide::{Means, Question, decide};
+use crate::services::Services;
 
 /// Of more people only so many, chosen by chance, are asked about. Up to here a count is exact, as totals are (contract 0).
 const MOST: i64 = 10_000;
@@ -20,6 +23,12 @@ const TIME: Duration = Duration::from_millis(600);
 const LEAST: usize = 500;
 /// Members who are shown.
 const SHOWN: usize = 20;
+/// Previews that are made at a time: each of few people asks about all of them, which takes what events are decided with.
+const AT_ONCE: usize = 2;
+/// How many of them are one app's.
+const OF_ONE_APP: usize = 1;
+/// How long a preview waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Who would be in a segment.
 #[derive(Debug)]
@@ -34,8 +43,31 @@ pub struct Preview {
     pub sample: Vec<Uuid>,
 }
 
-/// Finds out who would be in a segment.
-pub async fn preview(services: &Services, app_id: Uuid, accepted: &Accepted) -> Result<Preview> {
+/// Turns at previews.
+pub fn turns() -> Turns {
+    Turns::new(AT_ONCE, OF_ONE_APP)
+}
+
+/// Finds out who would be in a segment, in the app's turn.
+pub async fn preview(
+    services: &Services,
+    app_id: Uuid,
+    accepted: &Accepted,
+) -> std::result::Result<Preview, ApiError> {
+    let turn = services.previews.take(app_id, PATIENCE).await;
+    let turn = turn.ok_or_else(|| {
+        let detail = "other previews of segments are being made; try again after Retry-After";
+        ApiError::because(Code::Unavailable, detail)
+    })?;
+    Ok(find(services, app_id, accepted, &Arc::new(turn)).await?)
+}
+
+async fn find(
+    services: &Services,
+    app_id: Uuid,
+    accepted: &Accepted,
+    turn: &Arc<Turn>,
+) -> Result<Preview> {
     let started = Instant::now();
     let mut tx = services.db.read().await?;
     let total = count(&mut tx, app_id).await?;
@@ -47,6 +79,10 @@ pub async fn preview(services: &Services, app_id: Uuid, accepted: &Accepted) -> 
         id: Uuid::nil(),
         accepted: accepted.clone(),
     }];
+    let means = Means {
+        turn: Some(turn),
+        ..Means::of(services)
+    };
     let is_sample = total > MOST;
     let (mut asked, mut members) = (0_i64, Vec::new());
     for page in ids.chunks(PAGE) {
@@ -57,7 +93,7 @@ pub async fn preview(services: &Services, app_id: Uuid, accepted: &Accepted) -> 
         let mut tx = services.db.read().await?;
         let people = crate::store::subjects_of(&mut tx, app_id, page).await?;
         drop(tx);
-        let answers = decide(Means::of(services), app_id, &question, &people).await?;
+        let answers = decide(means, app_id, &question, &people).await?;
         asked += i64::try_from(people.len()).unwrap_or_default();
         let answered = people.iter().zip(answers);
         members.extend(answered.filter_map(|(person, answers)| {

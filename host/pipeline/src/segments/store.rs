@@ -55,6 +55,28 @@ pub(super) async fn people(
     Ok(people)
 }
 
+/// Whether requests of some people wait to be processed.
+pub(super) async fn has_waiting(tx: &mut Tx, app_id: Uuid, people: &[Uuid]) -> Result<bool> {
+    let aliases: Vec<i64> = tx
+        .sql("SELECT number FROM aliases WHERE app_id = $1 AND subject_id IN ")
+        .bind(app_id)
+        .push_list(people.iter().copied())
+        .fetch_values()
+        .await?;
+    for aliases in aliases.chunks(Rows::MOST) {
+        let waiting: Vec<i64> = tx
+            .sql("SELECT id FROM pending WHERE alias_number IN ")
+            .push_list(aliases.iter().copied())
+            .push(" LIMIT 1")
+            .fetch_values()
+            .await?;
+        if !waiting.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// The versions of people who are there and not being deleted; nobody changes them until the transaction ends.
 pub(super) async fn hold(
     tx: &mut Tx,

@@ -11,6 +11,8 @@ const MOST_SECONDS: u64 = 10 * 365 * 86_400;
 const MOST: u64 = 1 << 40;
 /// A page of WebAssembly: less memory there is not.
 const LEAST_PLUGIN_BYTES: usize = 64 << 10;
+/// Two of the largest requests: where less fits than one, whatever is due waits for ever, and so does what was left over.
+const LEAST_MEMORY_EVENTS: usize = 1_000;
 
 impl Config {
     /// Refuses values that no server can work with; names all of them.
@@ -132,6 +134,12 @@ impl Config {
         if (1..LEAST_PLUGIN_BYTES).contains(&bytes) {
             complaints.push(format!(
                 "`plugins.memoryBytes` is {bytes} and must be {LEAST_PLUGIN_BYTES} at least"
+            ));
+        }
+        let events = self.pipeline.memory_events;
+        if (1..LEAST_MEMORY_EVENTS).contains(&events) {
+            complaints.push(format!(
+                "`pipeline.memoryEvents` is {events} and must be {LEAST_MEMORY_EVENTS} at least"
             ));
         }
         let pause = self.webhooks.retry_base_seconds;
@@ -263,6 +271,19 @@ mod tests {
             assert!(complaint.contains(part), "{part}: {complaint}");
         }
         assert_eq!(complaint.matches("at most").count(), 4, "{complaint}");
+    }
+
+    #[test]
+    fn the_largest_requests_fit_into_memory() {
+        let mut config = Config::defaults().unwrap();
+        for events in [1, 499, 999] {
+            config.pipeline.memory_events = events;
+            let complaint = config.check().unwrap_err().to_string();
+            let expected = format!("`pipeline.memoryEvents` is {events} and must be 1000 at least");
+            assert!(complaint.contains(&expected), "{complaint}");
+        }
+        config.pipeline.memory_events = 1_000;
+        config.check().unwrap();
     }
 
     #[test]

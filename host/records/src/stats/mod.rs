@@ -1,7 +1,7 @@
 //! Counts of what happens in apps and to the events of definitions (contract 11, 13).
 //!
 //! They are counted in memory, and added to the database twice a second: nothing of it is on a request's path, and
-//! a crash loses as much. Processes that share a database add to the same rows. Who asks for counts has those of
+//! a crash of the process or of the database loses as much. Processes that share a database add to the same rows. Who asks for counts has those of
 //! this process written first.
 
 pub mod store;

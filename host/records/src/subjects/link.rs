@@ -37,6 +37,16 @@ pub struct Link<'a> {
     pub is_watched: bool,
 }
 
+impl<'a> Link<'a> {
+    /// The names that are to be one person's.
+    pub fn names(&self) -> [(AliasKind, &'a str); 2] {
+        [
+            (AliasKind::Anonymous, self.anonymous_id),
+            (AliasKind::External, self.external_id),
+        ]
+    }
+}
+
 /// A person, linked.
 #[derive(Debug)]
 pub struct Linked {
@@ -185,10 +195,7 @@ async fn begun_anew<'a>(
     link: Link<'a>,
 ) -> Result<Vec<(AliasKind, &'a str, Timestamp)>, Error> {
     let mut anew = Vec::new();
-    for (kind, name) in [
-        (AliasKind::Anonymous, link.anonymous_id),
-        (AliasKind::External, link.external_id),
-    ] {
+    for (kind, name) in link.names() {
         let entry = suppression::of_name(tx, pseudonyms, link.app_id, kind, name).await?;
         let Some(entry) = entry else { continue };
         match entry.leave(link.issued_at) {

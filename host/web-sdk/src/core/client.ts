@@ -41,7 +41,7 @@ export class Nudge implements Client {
   /** How much this tab has said. */
   private said = 0;
   /** This tab's events of which nobody knows yet that the server has them. */
-  private readonly unsent = new Map<string, EventItem>();
+  private readonly unconfirmed = new Map<string, EventItem>();
   /** What the database is called, and what tabs share. */
   private readonly name: string;
   private readonly tabs: Tabs;
@@ -76,23 +76,24 @@ export class Nudge implements Client {
 
   constructor(private readonly options: Setup) {
     this.granted = options.consent != "required";
-    const { aid } = this;
+    const { aid, emit, hold, request } = this;
     const page = this;
+    const device = () => this.me?.device;
     this.name = databaseName(options.writeKey);
-    this.tabs = new Tabs(this.name, (message) => this.hear(message), (leads) => this.lead(leads));
+    this.tabs = new Tabs(this.name, this.hear, this.lead);
     this.sender = new Sender({
       ...options,
       aid,
       get store() {
         return page.store;
       },
-      device: () => this.me?.device,
+      device,
       error: (error) => this.tabs.tell({ t: "error", error }),
-      hold: (items, aid) => this.hold(items, aid),
+      hold,
       person: (aid, person) => this.tabs.tell({ t: "person", aid, person }),
       answered: (ids) => this.tabs.tell({ t: "answered", ids }),
     });
-    this.poller = new Poller(options, this.sender, (items, aid) => this.hold(items, aid));
+    this.poller = new Poller(options, this.sender, hold);
     this.shows = new Shows({
       ...options,
       get locale() {
@@ -102,7 +103,7 @@ export class Nudge implements Client {
       now: () => Date.now() + (this.person?.skew ?? 0),
       aid,
       maySee: () => this.started && this.maySee(),
-      request: (method, path, body, aid) => this.request(method, path, body, aid),
+      request,
       acknowledge: (ack, stays) => {
         const { instructionId: id, status } = ack;
         if (!stays) {
@@ -113,19 +114,19 @@ export class Nudge implements Client {
       },
       change: (key, change) => this.store.change([key], ([value]) => ({ put: { [key]: change(value) } })).catch(() => {}),
       get: (key) => this.store.get(key).catch(() => undefined),
-      emit: (name, value) => this.emit(name, value),
+      emit,
     });
     this.push = new WebPush(options, {
       config: async () => {
-        await this.ready;
-        await this.writing;
+        await this.settled();
         // A key may have been replaced since the session began.
-        const session = this.me && (await this.sender.session(this.me.aid, undefined, true));
-        if (session && "answer" in session) throw new Error(session.answer.message);
-        return session?.config?.push?.vapidPublicKey;
+        if (!this.me) throw new Error("no consent to messaging");
+        const session = await this.sender.session(this.me.aid, undefined, true);
+        if ("answer" in session) throw new Error(session.answer.message);
+        return session.config?.push?.vapidPublicKey;
       },
-      device: () => this.me?.device,
-      request: (method, path, body) => this.request(method, path, body),
+      device,
+      request,
       keep: (push) => this.draft({ kind: "push", push }),
     });
     if (this.granted) this.start();
@@ -199,11 +200,13 @@ export class Nudge implements Client {
     return () => void set.delete(listener);
   }
 
-  present(instruction: Events["instruction"], place?: Place): Promise<void> {
+  async present(instruction: Events["instruction"], place?: Place): Promise<void> {
+    if (!this.maySee()) await this.settled();
     return this.shows.present(instruction, { ...place, asked: true });
   }
 
-  startSurvey(surveyId: string, place?: Place): Promise<void> {
+  async startSurvey(surveyId: string, place?: Place): Promise<void> {
+    if (!this.maySee()) await this.settled();
     return this.shows.startSurvey(surveyId, { ...place, asked: true });
   }
 
@@ -221,6 +224,13 @@ export class Nudge implements Client {
   }
 
   // Beginning.
+
+  /** Resolves once it is known who is here and what they consented to. */
+  private async settled(): Promise<void> {
+    await this.deciding;
+    await this.ready;
+    await this.writing;
+  }
 
   /** Begins with what the page has said since it consented, which may have been before. */
   private async decide(): Promise<void> {
@@ -349,7 +359,7 @@ export class Nudge implements Client {
       this.me = me;
       // Another tab was told of a reset, and this one is not told yet.
       if (awaited && awaited != me.aid) this.shows.clear();
-      for (const item of add) if (item.kind == "event") this.unsent.set(item.event.eventId, item);
+      for (const item of add) if (item.kind == "event") this.unconfirmed.set(item.event.eventId, item);
       const isSame = before == me.aid;
       if (!isSame) this.person = undefined;
       if (!isSame || drafts.some(({ kind }) => kind == "consent" || kind == "identify")) {
@@ -404,7 +414,7 @@ export class Nudge implements Client {
   private leave(): void {
     const { me, person, options } = this;
     if (!me || !person?.token) return;
-    const waiting = [...this.unsent.values(), ...write(me, this.drafts, this.granted, person.config).add];
+    const waiting = [...this.unconfirmed.values(), ...write(me, this.drafts, this.granted, person.config).add];
     for (let left = waiting.filter((item) => item.kind == "event" && item.aid == me.aid) as EventItem[]; left.length; ) {
       const first = left[0]!;
       let characters = 0;
@@ -424,7 +434,7 @@ export class Nudge implements Client {
 
   // Tabs.
 
-  private hear(message: any): void {
+  private readonly hear = (message: any): void => {
     if (!this.started) {
       // Somebody consented in another tab.
       if (message.me?.analytics || message.me?.messaging) this.start();
@@ -445,7 +455,7 @@ export class Nudge implements Client {
         this.idle.clear();
         break;
       case "answered":
-        for (const id of message.ids) this.unsent.delete(id);
+        for (const id of message.ids) this.unconfirmed.delete(id);
         break;
       case "error":
         this.emit("error", message.error);
@@ -481,14 +491,14 @@ export class Nudge implements Client {
         if (message.to == this.tabs.id && message.aid == this.aid()) this.shows.offer(message.items);
         break;
     }
-  }
+  };
 
   /** Says whether somebody looks at this tab, and for whom it asks. */
   private look(): void {
     this.tabs.tell({ t: "look", id: this.tabs.id, looks: !document.hidden, asked: this.pending });
   }
 
-  private async lead(leads: boolean): Promise<void> {
+  private readonly lead = async (leads: boolean): Promise<void> => {
     if (leads) {
       this.tabs.tell({ t: "heard" });
       this.tabs.tell({ t: "who" });
@@ -500,7 +510,7 @@ export class Nudge implements Client {
       this.poller.stop();
       this.held.clear();
     }
-  }
+  };
 
   /** Polls if this tab leads, somebody looks, and they may be shown something. */
   private repoll(goOn = false): void {
@@ -510,10 +520,10 @@ export class Nudge implements Client {
   }
 
   /** Keeps instructions for whoever looks at a tab. */
-  private hold(items: any[], aid: string): void {
+  private readonly hold = (items: any[], aid: string): void => {
     for (const item of items) this.held.set(item.instructionId, [item, aid]);
     this.give();
-  }
+  };
 
   /** Gives what is held to the tab that somebody looked at last; it knows what it has been given. */
   private give(): void {
@@ -527,10 +537,9 @@ export class Nudge implements Client {
   // Requests beside the queue.
 
   /** A request as who is here when it is made, again until it is answered. Rejects with what is final. */
-  private async request(method: string, path: string, body: object, aid = this.aid()): Promise<any> {
+  private readonly request = async (method: string, path: string, body: object, aid = this.aid()): Promise<any> => {
     const { pending, sender } = this;
-    await this.ready;
-    await this.writing;
+    await this.settled();
     const anonymousId = aid ?? this.me!.aid;
     pending.push(anonymousId);
     this.look();
@@ -551,13 +560,13 @@ export class Nudge implements Client {
     const { status, code, message, errors, data } = answer;
     if (status > 299) throw { status, code, detail: message, errors };
     return data;
-  }
+  };
 
   private get locale(): string {
     return this.options.locale ?? navigator.language ?? "en";
   }
 
-  private emit<K extends keyof Events>(name: K, value: Events[K]): void {
+  private readonly emit = <K extends keyof Events>(name: K, value: Events[K]): void => {
     this.listeners[name]?.forEach((listener) => {
       try {
         listener(value);
@@ -568,7 +577,7 @@ export class Nudge implements Client {
         });
       }
     });
-  }
+  };
 }
 
 export { iso, open };

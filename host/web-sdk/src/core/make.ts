@@ -10,17 +10,13 @@ export interface Parts {
   worker(baseUrl: string): string;
 }
 
-const made = new Map<string, Client>();
+/** The SDKs of the page, whichever of its scripts made them. */
+const made: { [key: string]: Client } = ((globalThis as any)[Symbol.for("nudge")] ??= {});
 
 /** Makes the SDK of a page. With the same key and server it is the same one, however often a page asks. */
 export function make(options: Options, parts: Parts): Client {
   if (typeof document == "undefined") return inert();
-  const baseUrl = (options.baseUrl ?? (parts.here ? new URL(parts.here).origin : location.origin)).replace(/\/+$/, "");
-  const key = `${options.writeKey} ${baseUrl}`;
-  let client = made.get(key);
-  if (!client) {
-    client = new Nudge({ ...options, baseUrl, workerUrl: options.workerUrl ?? parts.worker(baseUrl), load: parts.load });
-    made.set(key, client);
-  }
-  return client;
+  const baseUrl = (options.baseUrl ?? new URL(parts.here ?? location.href).origin).replace(/\/+$/, "");
+  const workerUrl = options.workerUrl ?? parts.worker(baseUrl);
+  return (made[`${options.writeKey} ${baseUrl}`] ??= new Nudge({ ...options, baseUrl, workerUrl, load: parts.load }));
 }

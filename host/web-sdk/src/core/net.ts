@@ -1,3 +1,5 @@
+import { pause } from "./util.js";
+
 /** What the server answered. */
 export interface Answer {
   /** The status; 0 where there was no answer. */
@@ -19,6 +21,11 @@ export interface Credentials {
 
 /** After so many tries in a row what something between the page and the server answers is meant for the request. */
 const MOST_TRIES = 9;
+
+/** The longest that a request may take, milliseconds: polls are kept for less. */
+const LIMIT = 60_000;
+/** The longest that the server's word keeps the SDK from asking, in milliseconds: a day. Timers know no month. */
+const MOST_AFTER = 86_400_000;
 
 /** Whether an answer is of something between the page and the server: it has no code. */
 const isOfOthers = ({ status, code }: Answer): boolean => status > 399 && code.startsWith("http_");
@@ -43,20 +50,23 @@ export async function ask(
 ): Promise<Answer> {
   const headers: Record<string, string> = { authorization: `Bearer ${writeKey}` };
   if (token) headers["x-service-subject-token"] = token;
-  const text = body === undefined ? undefined : JSON.stringify(body);
+  const text: string | undefined = JSON.stringify(body);
   if (text) headers["content-type"] = "application/json";
+  const control = new AbortController();
+  void pause(LIMIT, signal).then(() => control.abort());
   try {
     const response = await fetch(baseUrl + path, {
       method,
       headers,
       body: text,
-      signal,
+      signal: control.signal,
       credentials: "omit",
       cache: "no-store",
       // A page that goes away leaves the request behind, unless it is larger than browsers let it be.
       keepalive: !!text && text.length < 20_000,
     });
     const { status } = response;
+    const after = response.headers.get("retry-after") ?? "";
     // Of an answer that breaks off nothing is known: the request is sent again.
     const json = status == 204 ? {} : await response.json().catch((error) => (status > 399 ? {} : Promise.reject(error)));
     return {
@@ -65,7 +75,7 @@ export async function ask(
       code: json.code ?? `http_${status}`,
       message: json.detail ?? json.title ?? `the server answered ${status}`,
       errors: json.errors,
-      retryAfter: 1000 * (Number(response.headers.get("retry-after")) || 0),
+      retryAfter: Math.min(MOST_AFTER, 1000 * Number(after) || Date.parse(after) - Date.now() || 0),
     };
   } catch {
     return { status: 0, code: "network", message: "the server can't be reached", retryAfter: 0 };

@@ -43,7 +43,7 @@ export class Poller {
         const query = `wait=${WAIT}&limit=20${cursor && `&cursor=${encodeURIComponent(cursor)}`}`;
         const answer = await ask(this.options, "GET", `/v1/sdk/instructions?${query}`, undefined, person.token, signal);
         if (signal.aborted) return;
-        if (answer.status == 200) {
+        if (answer.status == 200 && answer.data?.items) {
           const { items, nextCursor, pollAfterSeconds } = answer.data;
           cursor = nextCursor;
           failures = 0;
@@ -52,7 +52,8 @@ export class Poller {
           const waited = Date.now() - begun > (WAIT * 1000) / 2;
           wait = items.length || waited ? 0 : 1000 * pollAfterSeconds || POLL_AFTER;
         } else if (await this.sender.isStale(aid, answer, person.token)) {
-          wait = 0;
+          // At once with a new token, but not for ever.
+          if (failures < 3) wait = 0;
         } else {
           if (answer.status == 400) cursor = "";
           wait = Math.max(wait, answer.retryAfter);

@@ -73,27 +73,31 @@ export class WebPush implements Push {
   }
 
   async unsubscribe(): Promise<PushState> {
-    const registration = await this.find();
-    const subscription = await registration?.pushManager.getSubscription();
-    if (subscription) {
-      await this.around.request("DELETE", `/v1/sdk/push-tokens/${this.around.device()}`, {}).catch((refusal) => {
-        if (refusal.status != 404) throw refusal;
-      });
-      this.around.keep(false);
-      await subscription.unsubscribe();
-    }
-    await this.note(registration);
+    await this.end(() =>
+      this.around
+        .request("DELETE", `/v1/sdk/push-tokens/${this.around.device()}`, {})
+        .catch((refusal) => {
+          if (refusal.status != 404) throw refusal;
+        })
+        .then(() => this.around.keep(false)),
+    );
     return this.state;
   }
 
   /** Ends the browser's subscription; the server hears of it otherwise. */
   forget(): void {
-    void this.find()
-      .then(async (registration) => {
-        await (await registration?.pushManager.getSubscription())?.unsubscribe();
-        await this.note(registration);
-      })
-      .catch(() => {});
+    void this.end().catch(() => {});
+  }
+
+  /** Ends the browser's subscription, where there is one. `first`: what comes before it. */
+  private async end(first?: () => Promise<void>): Promise<void> {
+    const registration = await this.find();
+    const subscription = await registration?.pushManager.getSubscription();
+    if (subscription) {
+      await first?.();
+      await subscription.unsubscribe();
+    }
+    await this.note(registration);
   }
 
   private register(how: object): Promise<any> {

@@ -133,13 +133,20 @@ export class Sender {
     if (item.kind == "identify") return this.remove([key]);
     if (item.kind == "event") return this.events(rows, item, person);
     const answer = await ask(this.around, item.method, item.path, item.body, person.token);
-    if (await this.isStale(item.aid, answer, person.token)) return 0;
-    if (isTemporary(answer, this.failures)) return this.temporary(answer);
-    // A key or a token that does not work now says nothing of the request.
-    if (answer.status == 401) return this.refused(new Refused(answer, false), key, item);
+    const wait = await this.delay(answer, person, key, item);
+    if (wait !== undefined) return wait;
     // What is to go and is not there is gone.
     if (answer.status > 299 && (answer.status != 404 || item.method != "DELETE")) this.around.error(told(answer));
     return this.remove([key]);
+  }
+
+  /** How long to wait where the answer says nothing of what was sent. */
+  private async delay(answer: Answer, { token }: Person, key: number, item: Item): Promise<number | undefined> {
+    if (await this.isStale(item.aid, answer, token)) return 0;
+    if (isTemporary(answer, this.failures)) return this.temporary(answer);
+    // A key or a token that does not work now.
+    if (answer.status == 401) return this.refused(new Refused(answer, false), key, item);
+    return undefined;
   }
 
   /** There is no session for what is first. */
@@ -152,21 +159,21 @@ export class Sender {
       if (eventId) this.around.answered([eventId]);
       return this.remove([key]);
     }
-    if (!this.complaints.has(answer.code)) {
-      this.complaints.add(answer.code);
-      this.around.error(told(answer));
-    }
+    this.complain(answer);
     this.unproven = true;
     return 30_000;
   }
 
   private temporary(answer: Answer): number {
-    const { code, status } = answer;
-    if (status && !this.complaints.has(code)) {
-      this.complaints.add(code);
-      this.around.error(told(answer));
-    }
+    if (answer.status) this.complain(answer);
     return answer.retryAfter;
+  }
+
+  /** Tells of an answer, once until something works. */
+  private complain(answer: Answer): void {
+    if (this.complaints.has(answer.code)) return;
+    this.complaints.add(answer.code);
+    this.around.error(told(answer));
   }
 
   private async remove(remove: number[]): Promise<undefined> {
@@ -198,9 +205,8 @@ export class Sender {
       delivery,
     };
     const answer = await ask(this.around, "POST", "/v1/sdk/ingest", body, person.token);
-    if (await this.isStale(first.aid, answer, person.token)) return 0;
-    if (isTemporary(answer, this.failures)) return this.temporary(answer);
-    if (answer.status == 401) return this.refused(new Refused(answer, false), run[0]![0], first);
+    const wait = await this.delay(answer, person, run[0]![0], first);
+    if (wait !== undefined) return wait;
     // One of them spoils the request: it is found by halves.
     if (isSpoiled(answer) && run.length > 1) {
       this.most = Math.ceil(run.length / 2);
@@ -265,8 +271,8 @@ export class Sender {
 
   /** The first thing that waits that says who somebody is. */
   private async proof(aid: string): Promise<[number, Item & { kind: "identify" }] | undefined> {
-    for (const [key, item] of await this.around.store.head(MOST_SEARCHED)) if (item.kind == "identify" && item.aid == aid) return [key, item];
-    return undefined;
+    const rows = await this.around.store.head(MOST_SEARCHED);
+    return rows.find(([, item]) => item.kind == "identify" && item.aid == aid) as [number, Item & { kind: "identify" }] | undefined;
   }
 
   private async start(aid: string, before: Person | undefined, identity?: string): Promise<Person | Refused> {

@@ -32,6 +32,9 @@ export interface Page {
 /** Whether an address may be followed: those that run nothing. */
 const isSafe = (url: URL) => !/^(javascript|data|vbscript|blob|file):$/.test(url.protocol);
 
+/** Resolves once the page has a body to show something in. */
+const body = async () => document.body || new Promise((done) => addEventListener("DOMContentLoaded", done));
+
 /** Shows instructions in this tab. */
 export class Shows {
   private renderer?: Promise<Renderer>;
@@ -49,8 +52,9 @@ export class Shows {
   async resume(): Promise<void> {
     for (const id of (await this.page.get("ended")) ?? []) this.ended.add(id);
     const drafts: { [id: string]: Draft & { aid: string } } = (await this.page.get("drafts")) ?? {};
-    for (const { aid, at, instruction } of Object.values(drafts)) {
-      if (aid != this.page.aid() || at + DRAFT_LIFETIME < Date.now()) this.host.keep(instruction.instructionId, null);
+    for (const { aid, at, instruction, unsent } of Object.values(drafts)) {
+      // What was answered is sent, whenever that is.
+      if (aid != this.page.aid() || (!unsent && at + DRAFT_LIFETIME < Date.now())) this.host.keep(instruction.instructionId, null);
       else if (this.page.maySee()) this.tell(instruction);
     }
   }
@@ -96,8 +100,9 @@ export class Shows {
 
   private async with(show: (renderer: Renderer) => Promise<unknown>, instruction?: Instruction): Promise<void> {
     const { host, page } = this;
+    if (!page.maySee()) return page.emit("error", { code: "consent_required", message: "no consent to messaging", instruction });
     try {
-      this.renderer ??= page.load().then((made) => made.createRenderer(host));
+      this.renderer ??= body().then(page.load).then((made) => made.createRenderer(host));
       // Loaded again with the next instruction; this one stays on offer.
       this.renderer.catch(() => (this.renderer = undefined));
       await show(await this.renderer);
@@ -107,19 +112,18 @@ export class Shows {
     }
   }
 
-  /** Asks in order; what may work later is asked again. */
-  private ask<T>(aid: string | undefined, path: string, body: object): Promise<T> {
-    const next = this.answers.then(() => this.page.request("POST", path, body, aid));
-    this.answers = next.catch(() => {});
-    return next;
-  }
-
   /** A renderer's host: that of one person, the first one it hears of. */
   private makeHost(): Host {
     const { page, ended } = this;
     let mine: string | undefined;
     const aid = () => (mine ??= page.aid());
-    const attempt = (id: string, rest: string) => `/v1/sdk/attempts/${encodeURIComponent(id)}/${rest}`;
+    /** Asks in order; what may work later is asked again. */
+    const ask = (kind: string, id: string, rest: string, body: object = {}): Promise<any> => {
+      const as = aid();
+      const next = this.answers.then(() => page.request("POST", `/v1/sdk/${kind}/${encodeURIComponent(id)}/${rest}`, body, as));
+      this.answers = next.catch(() => {});
+      return next;
+    };
     return {
       get locale() {
         return page.locale;
@@ -142,10 +146,10 @@ export class Shows {
         }
         page.acknowledge({ instructionId, status, actionId, at: iso(page.now()) }, isButton);
       },
-      start: (surveyId, from) => this.ask(aid(), `/v1/sdk/surveys/${encodeURIComponent(surveyId)}/attempts`, from),
-      answer: (id, answers) => this.ask<any>(aid(), attempt(id, "answers"), { answers }).then((data) => data.next),
-      complete: (id) => this.ask(aid(), attempt(id, "complete"), {}),
-      dismiss: (id) => this.ask(aid(), attempt(id, "dismiss"), {}),
+      start: (id, from) => ask("surveys", id, "attempts", from),
+      answer: (id, answers) => ask("attempts", id, "answers", { answers }).then((data) => data.next),
+      complete: (id) => ask("attempts", id, "complete"),
+      dismiss: (id) => ask("attempts", id, "dismiss"),
       open,
       draft: async (id) => {
         const draft = (await page.get("drafts"))?.[id];

@@ -42,17 +42,21 @@ const VERSION = 1;
 /** What the database of an app is called; the service worker opens it too. */
 export const databaseName = (writeKey: string): string => `nudge:${writeKey}`;
 
-/** Opens the database. Rejects where there is none. */
-export function openDatabase(writeKey: string): Promise<IDBDatabase> {
-  return new Promise((done, fail) => {
-    const request = indexedDB.open(databaseName(writeKey), VERSION);
-    request.onupgradeneeded = () => {
-      request.result.createObjectStore(QUEUE, { autoIncrement: true });
-      request.result.createObjectStore(VALUES);
-    };
+/** What a request of the database comes to. */
+const result = <T>(request: IDBRequest<T>): Promise<T> =>
+  new Promise((done, fail) => {
     request.onsuccess = () => done(request.result);
     request.onerror = () => fail(request.error);
   });
+
+/** Opens the database. Rejects where there is none. */
+export async function openDatabase(writeKey: string): Promise<IDBDatabase> {
+  const request = indexedDB.open(databaseName(writeKey), VERSION);
+  request.onupgradeneeded = () => {
+    request.result.createObjectStore(QUEUE, { autoIncrement: true });
+    request.result.createObjectStore(VALUES);
+  };
+  return result(request);
 }
 
 /** The store in a database. A change is on disk, or the promise is rejected. */
@@ -61,11 +65,6 @@ export function databaseStore(database: IDBDatabase): Store {
     const transaction = database.transaction([QUEUE, VALUES], mode);
     return [transaction.objectStore(QUEUE), transaction.objectStore(VALUES), transaction] as const;
   };
-  const result = <T>(request: IDBRequest<T>): Promise<T> =>
-    new Promise((done, fail) => {
-      request.onsuccess = () => done(request.result);
-      request.onerror = () => fail(request.error);
-    });
   return {
     change: (keys, change) =>
       new Promise((done, fail) => {

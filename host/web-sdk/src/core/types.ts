@@ -13,7 +13,10 @@ export type EventProperties = { [key: string]: Json | undefined };
 
 /** A fault that the SDK tells of. Nothing of it is thrown. */
 export interface NudgeError {
-  /** The server's code, or one of the SDK's own: `storage_unavailable`, `network`, `invalid_properties`. */
+  /**
+   * The server's code, or one of the SDK's own: `storage_unavailable`, `network`, `invalid_properties`,
+   * `consent_required`, `show_failed`.
+   */
   code: string;
   message: string;
   status?: number;

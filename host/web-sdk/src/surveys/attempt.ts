@@ -34,142 +34,132 @@ export class Attempt {
   readonly answers = new Map<string, Json>();
   /** The question answered last. */
   last: string | undefined;
-  readonly #host: Host;
-  readonly #instruction: Instruction;
-  readonly #listener: Listener;
-  readonly #unsent = new Map<string, Answer>();
-  readonly #given = new Map<string, Answer>();
-  #clientAttemptId: string;
-  #sending: Promise<boolean> | undefined;
-  #starting: Promise<string> | undefined;
+  private readonly unheard = new Map<string, Answer>();
+  private readonly given = new Map<string, Answer>();
+  private ownId: string;
+  private sending: Promise<boolean> | undefined;
+  private starting: Promise<string> | undefined;
   /** Nothing of it is kept in the browser any longer. */
-  #over = false;
+  private over = false;
   /** Whether the server knows of it. */
-  #live: boolean;
-  #id: string | undefined;
+  private live: boolean;
+  private theirId: string | undefined;
 
   constructor(
-    host: Host,
-    instruction: Instruction,
-    listener: Listener,
+    private readonly host: Host,
+    private readonly subject: Instruction,
+    private readonly listener: Listener,
     draft: Draft | null,
     /** An attempt that was started without an instruction. */
     started?: { attemptId: string; clientAttemptId: string },
   ) {
-    this.#host = host;
-    this.#instruction = instruction;
-    this.#listener = listener;
-    this.#id = started?.attemptId ?? instruction.payload.attempt?.attemptId;
-    this.#clientAttemptId = started?.clientAttemptId ?? host.newId();
-    this.#live = !!started || !!draft;
+    this.theirId = draft?.attemptId ?? started?.attemptId ?? subject.payload.attempt?.attemptId;
+    this.ownId = (draft ?? started)?.clientAttemptId ?? host.newId();
+    this.live = !!started || !!draft;
     if (!draft) return;
-    this.#id = draft.attemptId ?? this.#id;
-    this.#clientAttemptId = draft.clientAttemptId;
-    for (const answer of draft.answers) this.#note(answer);
+    for (const answer of draft.answers) this.note(answer);
     for (const answer of draft.unsent ? draft.answers.slice(-draft.unsent) : []) {
-      this.#unsent.set(answer.questionId, answer);
+      this.unheard.set(answer.questionId, answer);
     }
   }
 
-  #note(answer: Answer): void {
+  private note(answer: Answer): void {
     // Taken out first, so that the last one given is the last one.
-    this.#given.delete(answer.questionId);
-    this.#given.set(answer.questionId, answer);
+    this.given.delete(answer.questionId);
+    this.given.set(answer.questionId, answer);
     this.answers.set(answer.questionId, answer.value);
     this.last = answer.questionId;
   }
 
   /** Takes an answer, and sends it. */
   give(questionId: string, value: Json): void {
-    const answer = { questionId, value, answeredAt: new Date(this.#host.now()).toISOString() };
-    this.#live = true;
-    this.#note(answer);
-    this.#unsent.delete(questionId);
-    this.#unsent.set(questionId, answer);
-    this.#keep();
+    const answer = { questionId, value, answeredAt: new Date(this.host.now()).toISOString() };
+    this.live = true;
+    this.note(answer);
+    this.unheard.delete(questionId);
+    this.unheard.set(questionId, answer);
+    this.save();
     void this.send().then((taken) => {
-      const [host, instruction] = [this.#host, this.#instruction];
+      const [host, instruction] = [this.host, this.subject];
       const surveyId = instruction.payload.survey?.id ?? instruction.campaignId;
-      if (taken && this.#id) {
-        host.tell("answered", { instruction, surveyId, attemptId: this.#id, questionId, value });
+      if (taken && this.theirId) {
+        host.tell("answered", { instruction, surveyId, attemptId: this.theirId, questionId, value });
       }
     });
   }
 
-  #keep(): void {
-    if (this.#over) return;
-    const sent = [...this.#given.values()].filter((answer) => !this.#unsent.has(answer.questionId));
-    this.#host.keep(this.#instruction.instructionId, {
-      instruction: this.#instruction,
-      clientAttemptId: this.#clientAttemptId,
-      ...(this.#id ? { attemptId: this.#id } : {}),
-      answers: [...sent, ...this.#unsent.values()],
-      unsent: this.#unsent.size,
+  private save(): void {
+    if (this.over) return;
+    const sent = [...this.given.values()].filter((answer) => !this.unheard.has(answer.questionId));
+    this.host.keep(this.subject.instructionId, {
+      instruction: this.subject,
+      clientAttemptId: this.ownId,
+      ...(this.theirId ? { attemptId: this.theirId } : {}),
+      answers: [...sent, ...this.unheard.values()],
+      unsent: this.unheard.size,
       at: Date.now(),
     });
   }
 
   /** The attempt's id; the first call starts it. */
-  #begin(): Promise<string> {
-    if (this.#id) return Promise.resolve(this.#id);
-    const { campaignId, campaignVersion: surveyVersion, instructionId, kind, payload } = this.#instruction;
+  private begin(): Promise<string> {
+    if (this.theirId) return Promise.resolve(this.theirId);
+    const { campaignId, campaignVersion: surveyVersion, instructionId, kind, payload } = this.subject;
     // A feedback button is answered as often as somebody likes: each time is an attempt of its own, of what they see.
     const from = kind === "feedback" ? { surveyVersion } : { instructionId };
-    this.#starting ??= this.#host
-      .start(payload.survey?.id ?? campaignId, { ...from, clientAttemptId: this.#clientAttemptId })
+    this.starting ??= this.host
+      .start(payload.survey?.id ?? campaignId, { ...from, clientAttemptId: this.ownId })
       .then(({ attemptId }) => {
-        this.#id = attemptId;
+        this.theirId = attemptId;
         return attemptId;
       });
-    return this.#starting;
+    return this.starting;
   }
 
   /** Sends what is not sent; false: some of it was not taken. */
   send(): Promise<boolean> {
-    this.#sending ??= this.#drain().finally(() => {
-      this.#sending = undefined;
+    this.sending ??= this.drain().finally(() => {
+      this.sending = undefined;
     });
-    return this.#sending;
+    return this.sending;
   }
 
-  async #drain(): Promise<boolean> {
-    while (this.#unsent.size) {
-      const answers = [...this.#unsent.values()];
+  private async drain(): Promise<boolean> {
+    while (this.unheard.size) {
+      const answers = [...this.unheard.values()];
       try {
-        await this.#host.answer(await this.#begin(), answers);
+        await this.host.answer(await this.begin(), answers);
       } catch (error) {
-        return this.#failed(asRefusal(error), answers);
+        return this.failed(asRefusal(error), answers);
       }
       for (const answer of answers) {
-        if (this.#unsent.get(answer.questionId) === answer) this.#unsent.delete(answer.questionId);
+        if (this.unheard.get(answer.questionId) === answer) this.unheard.delete(answer.questionId);
       }
-      this.#keep();
+      this.save();
     }
     return true;
   }
 
-  #failed(refusal: Refusal, answers: Answer[]): boolean {
-    this.#starting = undefined;
+  private failed(refusal: Refusal, answers: Answer[]): boolean {
+    this.starting = undefined;
     // Another tab was faster: there is nothing left to say.
     if (refusal.code === "attempt_completed") {
-      this.#unsent.clear();
+      this.unheard.clear();
       return true;
     }
     const error = refusal.errors?.[0];
     const [, , index, , ...path] = (error?.pointer ?? "").split("/");
-    const answer = answers[Number(index)] ?? answers[answers.length - 1];
+    const answer = answers[Number(index)] ?? answers.at(-1);
     if (refusal.code !== "invalid_answer" || !answer) {
-      this.#forget();
-      this.#listener.gone(refusal);
-      return false;
+      return this.end(refusal);
     }
     // It is no answer until it is given again; what was given after it waits for it.
-    this.#unsent.delete(answer.questionId);
-    this.#given.delete(answer.questionId);
+    this.unheard.delete(answer.questionId);
+    this.given.delete(answer.questionId);
     this.answers.delete(answer.questionId);
-    this.#keep();
+    this.save();
     const part = path[0] === "optionIds" ? undefined : path[0]?.replace(/~1/g, "/").replace(/~0/g, "~");
-    this.#listener.refused({ ...answer, code: error?.code, detail: error?.detail ?? refusal.detail ?? "", part });
+    this.listener.refused({ ...answer, code: error?.code, detail: error?.detail ?? refusal.detail ?? "", part });
     return false;
   }
 
@@ -177,34 +167,37 @@ export class Attempt {
   async complete(): Promise<boolean> {
     if (!(await this.send())) return false;
     try {
-      await this.#host.complete(await this.#begin());
+      await this.host.complete(await this.begin());
     } catch (error) {
-      const refusal = asRefusal(error);
-      this.#forget();
-      this.#listener.gone(refusal);
-      return false;
+      return this.end(asRefusal(error));
     }
-    this.#forget();
+    this.forget();
     return true;
   }
 
   /** Ends it as the person closed it: nothing is asked of the server where nothing was ever told it. */
   dismiss(): void {
-    this.#forget();
-    if (!this.#live) return;
+    this.forget();
+    if (!this.live) return;
     void this.send()
-      .then(() => this.#begin())
-      .then((id) => this.#host.dismiss(id))
+      .then(() => this.begin())
+      .then((id) => this.host.dismiss(id))
       .catch((error) => this.tell(asRefusal(error)));
   }
 
   /** Tells the app's listeners what went wrong. */
   tell({ code, detail }: Refusal): void {
-    this.#host.tell("error", { message: detail ?? code, code, instruction: this.#instruction });
+    this.host.tell("error", { message: detail ?? code, code, instruction: this.subject });
   }
 
-  #forget(): void {
-    this.#over = true;
-    this.#host.keep(this.#instruction.instructionId, null);
+  private end(refusal: Refusal): false {
+    this.forget();
+    this.listener.gone(refusal);
+    return false;
+  }
+
+  private forget(): void {
+    this.over = true;
+    this.host.keep(this.subject.instructionId, null);
   }
 }

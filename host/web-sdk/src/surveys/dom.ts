@@ -1,9 +1,19 @@
 /** Elements without markup: nothing here takes HTML, so that pages with Trusted Types need no policy for it. */
 
+import type { Json } from "./host.js";
+
 type Child = Node | string | false | null | undefined;
 
 /** Attributes by name; a function listens to the event of its name; false, null and undefined are left out. */
 export type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
+
+/** Appends what there is. */
+export const append = (element: Element, ...children: Child[]): void =>
+  element.append(...(children.filter(Boolean) as (Node | string)[]));
+
+/** What a value has by name, where it is such a value. */
+export const membersOf = (value: Json | undefined): { [key: string]: Json } =>
+  value && typeof value === "object" && !Array.isArray(value) ? value : {};
 
 /** Makes an element. */
 export function h<K extends keyof HTMLElementTagNameMap>(
@@ -16,7 +26,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
     if (typeof value === "function") element.addEventListener(name, value as EventListener);
     else if (value != null && value !== false) element.setAttribute(name, value === true ? "" : `${value}`);
   }
-  element.append(...children.filter((child): child is Node | string => !!child));
+  append(element, ...children);
   return element;
 }
 

@@ -79,7 +79,7 @@ function target(flow: Flow, { to }: Branch): number | Next {
 export function positionOf(way: Way, last?: string): Question | undefined {
   const from = way.stops.findIndex((stop) => stop.question.id === last) + 1;
   const next = way.stops.slice(from).find((stop) => stop.fate === "open");
-  return (next ?? (way.end === "required" ? way.stops[way.stops.length - 1] : undefined))?.question;
+  return (next ?? (way.end === "required" ? way.stops.at(-1) : undefined))?.question;
 }
 
 /** How many questions there may still be after one, at the most: what progress is measured by. */
@@ -217,6 +217,7 @@ function parts({ type }: Pick<Question, "type">, value: Json): string[] | undefi
 
 /** Whether a text is a day of the calendar, `2026-01-31`. */
 export function isDate(day: string): boolean {
-  const at = /^\d{4}-\d\d-\d\d$/.test(day) ? new Date(`${day}T00:00:00Z`) : undefined;
-  return !!at && !Number.isNaN(+at) && at.toISOString().slice(0, 10) === day;
+  // Browsers take the 30th of February for a day of March, and what is no date at all for none.
+  const at = Date.parse(`${day}T00:00:00Z`) || 0;
+  return /^\d{4}-\d\d-\d\d$/.test(day) && new Date(at).toISOString().slice(0, 10) === day;
 }

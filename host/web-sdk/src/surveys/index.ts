@@ -15,6 +15,8 @@ interface Job {
   container: Element | undefined;
   asked: boolean;
   started: Started | undefined;
+  /** How it ends. */
+  outcome: Promise<Outcome>;
   /** Its place among those that wait. */
   number: number;
   /** Whether the page took it away amid it, and presents it once more. */
@@ -27,6 +29,8 @@ interface Job {
 
 /** How long it is quiet between two that nobody asked for, in milliseconds. */
 const PAUSE = 1_000;
+/** How long a page that is reloaded may hold what was shown there, in milliseconds. */
+const LEAVING = 1_000;
 /** How long a survey that was started without an instruction may be gone on with, in milliseconds. */
 const LIFETIME = 604_800_000;
 
@@ -45,6 +49,20 @@ async function seen(frame: Frame): Promise<void> {
     else return;
   }
 }
+
+/** Keeps something from other tabs until it ends here. Resolves to whether none of them has it. */
+const claim = ({ instruction, outcome }: Job): Promise<boolean> =>
+  new Promise((resolve) => {
+    const mine = (): Promise<unknown> => {
+      resolve(true);
+      // A page that the browser keeps for "back" has it no longer.
+      return Promise.race([outcome, new Promise((left) => addEventListener("pagehide", left))]);
+    };
+    // Where there are no locks, as in a sandboxed frame, each tab is by itself.
+    if (navigator.locks) navigator.locks.request(instruction.instructionId, mine).catch(mine);
+    else void mine();
+    setTimeout(resolve, LEAVING, false);
+  });
 
 /** Ends what the page has taken away. Answers whether there was more to say. */
 function sweep(job: { shown?: Shown; end(outcome: Outcome): void } | undefined): boolean {
@@ -78,12 +96,22 @@ export const createRenderer: CreateRenderer = (host) => {
     await enter(job);
   }
 
+  /** Shows something. What can't be shown is over: others wait. */
+  const enter = (job: Job): Promise<void> =>
+    begin(job).catch((error) => {
+      host.tell("error", { code: "show_failed", message: `${error}`, instruction: job.instruction });
+      job.end("withdrawn");
+    });
+
   /** Shows something, unless it is not on offer any longer. */
-  async function enter(job: Job): Promise<void> {
+  async function begin(job: Job): Promise<void> {
     let { instruction } = job;
     await seen(frameOf(instruction, job.container));
     if (!isThere(job)) return;
-    const draft = instruction.payload.survey ? await host.draft(instruction.instructionId).catch(() => null) : null;
+    const claimed = claim(job);
+    const draft = await host.draft(instruction.instructionId).catch(() => null);
+    // Another tab goes on with it, unless somebody has pressed a button here.
+    if (draft && instruction.kind !== "feedback" && !(await claimed)) return job.end("withdrawn");
     // As it was when it was begun: a button may open another version by now.
     if (draft) instruction = draft.instruction;
     const { survey, message } = instruction.payload;
@@ -102,54 +130,57 @@ export const createRenderer: CreateRenderer = (host) => {
     host.tell("displayed", { instruction });
   }
 
-  function queue(instruction: Instruction, options: PresentOptions, started?: Started): Promise<Outcome> {
+  async function queue(instruction: Instruction, options: PresentOptions, started?: Started): Promise<Outcome> {
     const key = instruction.instructionId;
     const again = sweep(jobs.get(key));
-    if (jobs.has(key)) return Promise.resolve("withdrawn");
+    if (jobs.has(key)) return "withdrawn";
     const { settings } = instruction.payload.survey ?? {};
     const inline = settings?.presentation === "inline" ? host.container : undefined;
-    return new Promise((resolve) => {
-      const job: Job = {
-        instruction,
-        container: elementOf(options.container ?? inline),
-        asked: !!options.asked,
-        started,
-        again,
-        number: count++,
-        end: (outcome) => {
-          if (!isThere(job)) return;
-          jobs.delete(key);
-          clearTimeout(timer);
-          job.shown?.remove();
-          const place = waiting.indexOf(job);
-          if (place >= 0) waiting.splice(place, 1);
-          if (current === job) {
-            current = undefined;
-            quiet = Date.now() + PAUSE;
-            void next();
-          }
-          resolve(outcome);
-        },
-      };
-      jobs.set(key, job);
-      const turn = (): void => {
-        if (job.container) return void enter(job);
-        waiting.push(job);
-        void next();
-      };
-      const delay = job.asked ? 0 : (settings?.delaySeconds ?? 0);
-      const timer = setTimeout(turn, delay * 1_000);
-    });
+    let settle: (outcome: Outcome) => void;
+    const job: Job = {
+      instruction,
+      container: elementOf(options.container ?? inline),
+      asked: !!options.asked,
+      started,
+      outcome: new Promise((resolve) => {
+        settle = resolve;
+      }),
+      again,
+      number: count++,
+      end: (outcome) => {
+        if (!isThere(job)) return;
+        jobs.delete(key);
+        clearTimeout(timer);
+        job.shown?.remove();
+        const place = waiting.indexOf(job);
+        if (place >= 0) waiting.splice(place, 1);
+        if (current === job) {
+          current = undefined;
+          quiet = Date.now() + PAUSE;
+          void next();
+        }
+        settle(outcome);
+      },
+    };
+    jobs.set(key, job);
+    const turn = (): void => {
+      if (job.container) return void enter(job);
+      waiting.push(job);
+      void next();
+    };
+    const delay = job.asked ? 0 : (settings?.delaySeconds ?? 0);
+    const timer = setTimeout(turn, delay * 1_000);
+    return job.outcome;
   }
 
   /** Shows a feedback button, as long as its survey is on offer. One that is there opens what it was offered with last. */
-  function offer(instruction: Instruction): Promise<Outcome> {
+  async function offer(instruction: Instruction): Promise<Outcome> {
     const key = instruction.instructionId;
     const { survey } = instruction.payload;
     sweep(buttons.get(key));
     const known = buttons.get(key);
     if (known) known.instruction = instruction;
-    if (known || !survey) return Promise.resolve("withdrawn");
+    if (known || !survey) return "withdrawn";
     return new Promise((resolve) => {
       const press = async (): Promise<void> => {
         sweep(jobs.get(key));

@@ -1,7 +1,7 @@
 /** In-app messages: banner, modal, card, fullscreen. */
 
 import { acknowledge } from "./ack.js";
-import { h, isWeb, safeUrl } from "./dom.js";
+import { append, h, isWeb, safeUrl } from "./dom.js";
 import type { Host, Instruction, Message, Outcome } from "./host.js";
 import { headline, type Shell } from "./shell.js";
 
@@ -21,7 +21,7 @@ export const isDismissible = (message: Message): boolean => message.dismissible 
 /** Shows a message in a frame; answers what takes the focus. */
 export function showMessage({ host, instruction, message, shell, done }: MessageScene): () => void {
   const { title, body, imageUrl, buttons } = message;
-  const heading = title ? headline(title, shell) : null;
+  const heading = title && headline(title, shell);
   const address = safeUrl(imageUrl);
   const made = (buttons ?? []).slice(0, 2).map(({ id, label, style, openAction }, index) => {
     const primary = style ? style === "primary" : index === 0;
@@ -34,14 +34,13 @@ export function showMessage({ host, instruction, message, shell, done }: Message
     };
     return h("button", { type: "button", class: primary ? "primary" : "", lang: shell.spoken, click }, label);
   });
-  const text = body ? h("p", { class: "body", lang: shell.spoken, tabindex: heading ? null : -1 }, body) : null;
-  shell.content.append(
-    ...[
-      isWeb(address) ? h("img", { class: "picture", src: address, alt: "", referrerpolicy: "no-referrer" }) : null,
-      heading,
-      text,
-      made.length ? h("div", { class: "actions" }, ...made) : null,
-    ].filter((node): node is HTMLElement => !!node),
+  const text = body && h("p", { class: "body", lang: shell.spoken, tabindex: heading ? null : -1 }, body);
+  append(
+    shell.content,
+    isWeb(address) && h("img", { class: "picture", src: address, alt: "", referrerpolicy: "no-referrer" }),
+    heading,
+    text,
+    made.length > 0 && h("div", { class: "actions" }, ...made),
   );
-  return () => (heading ?? text ?? made[0])?.focus();
+  return () => (heading || text || made[0])?.focus();
 }

@@ -23,7 +23,7 @@ export interface Scene {
   asked: boolean;
   draft: Draft | null;
   started: Started | undefined;
-  /** It is over. */
+  /** It is over: the frame goes. */
   done(outcome: Outcome): void;
 }
 
@@ -87,10 +87,7 @@ function openSurvey(scene: Scene, survey: Survey, { locale, ...words }: Words): 
     texts: words.texts,
     draft,
     started,
-    done: (outcome) => {
-      shell.remove();
-      scene.done(outcome);
-    },
+    done: scene.done,
   });
   // Whoever did not ask is told, and goes on with what they do.
   if (frame === "modal" || asked) shown.focus();
@@ -102,13 +99,7 @@ function openMessage(scene: Scene, message: Message, { locale, ...words }: Words
   const { host, instruction, asked, container } = scene;
   const frame = frameOf(instruction, container);
   const name = message.title ?? message.body ?? message.buttons?.[0]?.label ?? "";
-  let over = false;
-  const done = (outcome: Outcome): void => {
-    if (over) return;
-    over = true;
-    shell.remove();
-    scene.done(outcome);
-  };
+  const { done } = scene;
   const shell = openShell({
     frame,
     position: "bottom_right",

@@ -127,18 +127,21 @@ export function openShell(options: ShellOptions): Shell {
     if (before instanceof HTMLElement && !before.shadowRoot && !root.contains(before)) origin = before;
   });
   box.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && !inline) {
+    const { key, repeat, shiftKey } = event;
+    // An Enter that is held answers one question.
+    if (key === "Enter" && repeat && !(event.target instanceof HTMLTextAreaElement)) event.preventDefault();
+    if (key === "Escape" && !inline) {
       // A browser would close a dialog at the second Escape, whatever it is told at the first.
       event.preventDefault();
       leave();
     }
-    if (event.key !== "Tab" || !modal) return;
+    if (key !== "Tab" || !modal) return;
     const within = stops(box);
-    const [first, last] = [within[0], within[within.length - 1]];
+    const [first, last] = [within[0], within.at(-1)];
     const at = root.activeElement;
-    if (event.shiftKey ? at === first || at === box : at === last) {
+    if (shiftKey ? at === first || at === box : at === last) {
       event.preventDefault();
-      (event.shiftKey ? last : first)?.focus();
+      (shiftKey ? last : first)?.focus();
     }
   });
   if (box instanceof HTMLDialogElement) {

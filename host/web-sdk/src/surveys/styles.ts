@@ -9,7 +9,7 @@ export const STYLES = `
 *,*::before,*::after{box-sizing:border-box}
 .root{position:fixed;inset:auto;margin:0;font-size:medium;line-height:1.45;color:var(--text);background:var(--background);
 --line:color-mix(in srgb,var(--text) 70%,var(--background));
-width:24em;max-width:calc(100vw - 1em);max-height:calc(100dvh - 1em);overflow:auto;overscroll-behavior:contain;
+width:24em;max-width:calc(100vw - 1em);max-height:calc(100dvh - 1em);overflow:auto;overscroll-behavior:contain;overflow-wrap:anywhere;
 border:1px solid var(--line);border-radius:var(--radius);box-shadow:0 8px 32px rgba(0,0,0,.28);padding:1.25em;z-index:2147483647;text-align:start}
 .root.inline{position:relative;width:auto;max-width:100%;max-height:none;box-shadow:none;z-index:auto}
 .center,.modal{inset:0;margin:auto;height:fit-content}
@@ -28,17 +28,18 @@ dialog::backdrop{background:rgba(0,0,0,.5)}
 .layer{display:contents}
 h2,p,fieldset,legend,ol,form{margin:0;padding:0;border:0;min-width:0}
 [hidden]{display:none!important}
-h2{font-size:1.15em;font-weight:650;line-height:1.3;overflow-wrap:anywhere}
+h2{font-size:1.15em;font-weight:650;line-height:1.3}
 .root:focus,h2:focus,p:focus{outline:0}
 .closeable h2{padding-inline-end:1.75em}
 legend{float:none;width:100%}
-.desc,.body,.small{margin-top:.4em;overflow-wrap:anywhere;white-space:pre-line}
-.small,.ends,.field label,.optional{font-size:.875em}
+.desc,.body{margin-top:.4em;white-space:pre-line}
+.ends,.field label,.optional{font-size:.875em}
 .optional{font-weight:400}
 .control{margin-top:.9em;display:grid;gap:.5em}
 .picture{display:block;max-width:100%;max-height:40vh;margin-bottom:.75em}
 .banner .picture{max-height:3em;margin:0}
-button,.link{font:inherit;color:inherit;min-height:2.5em;min-width:2.5em;padding:.4em 1em;border:1px solid var(--line);border-radius:calc(var(--radius)/2);background:transparent;cursor:pointer;overflow-wrap:anywhere}
+button,.link,.face,.option,.ranking li,.text{min-height:2.5em;border:1px solid var(--line);border-radius:calc(var(--radius)/2)}
+button,.link{font:inherit;color:inherit;min-width:2.5em;padding:.4em 1em;background:transparent;cursor:pointer}
 .primary{background:var(--primary);color:var(--onPrimary);border-color:transparent;font-weight:600}
 .link{display:inline-block;justify-self:start;text-decoration:underline}
 .icon{padding:.2em;flex:none}
@@ -46,20 +47,20 @@ button,.link{font:inherit;color:inherit;min-height:2.5em;min-width:2.5em;padding
 .close{position:absolute;inset-block-start:.6em;inset-inline-end:.6em;border-color:transparent;min-height:2.25em;min-width:2.25em;padding:0}
 .actions{display:flex;flex-wrap:wrap;gap:.5em;margin-top:1.1em}
 .actions .primary{order:1;margin-inline-start:auto}
-:is(button,a,input,textarea):focus-visible,.face:focus-visible{outline:3px solid var(--text);outline-offset:2px}
+:is(button,a,input,textarea):focus-visible,.tile input:focus-visible+.face{outline:3px solid var(--text);outline-offset:2px}
 .tile,.option{position:relative;cursor:pointer}
 .tile{display:block}
 .tile input{position:absolute;inset:0;width:100%;height:100%;margin:0;opacity:0;cursor:pointer}
-.face{display:flex;align-items:center;justify-content:center;height:100%;min-height:2.5em;padding:.25em;border:1px solid var(--line);border-radius:calc(var(--radius)/2);text-align:center;overflow-wrap:anywhere}
+.face{display:flex;align-items:center;justify-content:center;height:100%;padding:.25em;text-align:center}
 .tile input:checked+.face{background:var(--primary);color:var(--onPrimary);border-color:var(--text);font-weight:700}
-.tile input:focus-visible+.face{outline:3px solid var(--text);outline-offset:2px;z-index:1}
+.tile input:focus-visible+.face{z-index:1}
 .scale{display:grid;grid-template-columns:repeat(auto-fit,minmax(1.6em,1fr));gap:.2em}
 .star,.emoji{grid-template-columns:repeat(auto-fit,minmax(1.9em,1fr))}
 .scale .face{padding:0}
 .star .face,.emoji .face{font-size:1.5em;min-height:1.7em}
 .star .tile:has(~ .tile input:checked) .face{background:var(--primary);color:var(--onPrimary)}
-.ends{display:flex;justify-content:space-between;gap:1em;overflow-wrap:anywhere}
-.option{display:flex;gap:.6em;align-items:center;min-height:2.5em;padding:.45em .7em;border:1px solid var(--line);border-radius:calc(var(--radius)/2);overflow-wrap:anywhere}
+.ends{display:flex;justify-content:space-between;gap:1em}
+.option{display:flex;gap:.6em;align-items:center;padding:.45em .7em}
 .option:has(:checked){box-shadow:inset 0 0 0 1px var(--text);font-weight:600}
 .option:has(:focus-visible){outline:3px solid var(--text);outline-offset:2px}
 .option input{flex:none;width:1.5em;height:1.5em;margin:0;accent-color:var(--primary)}
@@ -69,12 +70,12 @@ button,.link{font:inherit;color:inherit;min-height:2.5em;min-width:2.5em;padding
 .pictures .option{flex-wrap:wrap;align-content:start}
 .pictures img{width:100%;aspect-ratio:4/3;object-fit:cover;order:-1;border-radius:calc(var(--radius)/3)}
 .ranking{list-style:none;display:grid;gap:.4em;counter-reset:place}
-.ranking li{display:flex;gap:.4em;align-items:center;border:1px solid var(--line);border-radius:calc(var(--radius)/2);padding:.3em .3em .3em .7em;counter-increment:place}
-.ranking li>span{flex:1;overflow-wrap:anywhere}
+.ranking li{display:flex;gap:.4em;align-items:center;padding:.3em .3em .3em .7em;counter-increment:place}
+.ranking li>span{flex:1}
 .ranking li>span::before{content:counter(place) ". "}
 .columns{display:flex;flex-wrap:wrap;gap:.25em;margin-top:.25em}
 .columns .tile{flex:1 1 4em}
-.text{font:inherit;color:inherit;background:var(--background);width:100%;min-height:2.5em;padding:.45em .6em;border:1px solid var(--line);border-radius:calc(var(--radius)/2)}
+.text{font:inherit;color:inherit;background:var(--background);width:100%;padding:.45em .6em}
 .text::placeholder{color:var(--line);opacity:1}
 .text[aria-invalid]{border:2px solid}
 textarea{resize:vertical}

@@ -101,21 +101,22 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
     const left = ahead(flow, question.id);
     const number = Math.max(place, 0) + 1;
 
-    const ids = { desc: newId(), error: newId() };
+    const [descriptionId, errorId] = [newId(), newId()];
+    const describedBy = `${descriptionId} ${errorId}`;
     const title = headline(question.title, shell);
     const required = question.required || question.type === "statement";
     const field: Field = FIELDS[question.type]({
       question,
       texts,
       initial: typed.get(question.id) ?? attempt.answers.get(question.id),
-      describedBy: `${ids.desc} ${ids.error}`,
+      describedBy,
       say: tell,
       open: (action) => host.open(action),
     });
     stash = () => typed.set(question.id, field.read());
     const optional = !required && h("span", { class: "optional", lang: shell.language }, ` ${texts("optional")}`);
-    const error = h("p", { class: "error", id: ids.error });
-    const description = h("p", { class: "desc", lang, id: ids.desc }, question.description);
+    const error = h("p", { class: "error", id: errorId });
+    const description = h("p", { class: "desc", lang, id: descriptionId }, question.description);
     description.hidden = !question.description;
     const control = h("div", { class: "control", lang }, ...field.nodes);
 
@@ -124,12 +125,11 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
     if (single) title.append(named);
     if (optional) named.append(optional);
     const parts = [description, control, error];
-    const described = { "aria-describedby": `${ids.desc} ${ids.error}` };
     const group = single
       ? h("div", {}, title, ...parts)
       : question.type === "statement" || question.type === "link"
         ? h("div", { role: "group", "aria-labelledby": title.id }, title, ...parts)
-        : h("fieldset", described, h("legend", {}, title), ...parts);
+        : h("fieldset", { "aria-describedby": describedBy }, h("legend", {}, title), ...parts);
 
     const complain = (text: string, part?: string): void => {
       error.textContent = text;
@@ -149,16 +149,15 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
       if (busy) return;
       const problem = field.odd?.() ?? check(question, value);
       if (problem) return complain(describe(problem), problem.part);
-      typed.delete(question.id);
-      attempt.give(question.id, value);
-      advance(true);
+      take(question, value);
     };
 
     const last = left === 0;
     const own = question.type === "statement" ? question.buttonLabel : undefined;
     const next = h("button", { type: "submit", class: "primary", lang: own && lang, click: once }, own ?? texts(last ? "send" : "next"));
-    const back = before
-      ? h(
+    const back =
+      before &&
+      h(
           "button",
           {
             type: "button",
@@ -169,11 +168,11 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
             },
           },
           texts("back"),
-        )
-      : null;
-    const skip = required
-      ? null
-      : h("button", { type: "button", class: "skip", click: (event: MouseEvent) => once(event) && pass(question) }, texts("skip"));
+        );
+    const pass = (event: MouseEvent): void => {
+      if (once(event) && !busy) take(question, null);
+    };
+    const skip = !required && h("button", { type: "button", class: "skip", click: pass }, texts("skip"));
     const form = h(
       "form",
       {
@@ -192,11 +191,10 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
     if (refused) complain(sentence(question, refused), refused.part);
   }
 
-  /** Passes over a question. */
-  function pass(question: Question): void {
-    if (busy) return;
-    typed.delete(question.id);
-    attempt.give(question.id, null);
+  /** Takes an answer, and goes on. Null passes over the question. */
+  function take({ id }: Question, value: Json): void {
+    typed.delete(id);
+    attempt.give(id, value);
     advance(true);
   }
 

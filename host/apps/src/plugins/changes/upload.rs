@@ -26,17 +26,18 @@ pub(crate) struct Uploaded {
     pub(crate) created: bool,
 }
 
-/// Inspects a component and keeps it as a version of the plugin that it says it is.
+/// Inspects a component in its workspace's turn, and keeps it as a version of the plugin that it says it is.
 pub(crate) async fn upload(
     services: &Services,
     owner: &Owner,
+    workspace_id: Uuid,
     component: Bytes,
 ) -> Result<Uploaded, Error> {
     if let Some(known) = known(services, owner, &component).await? {
         return Ok(known);
     }
     let loaders = &services.plugins.loaders;
-    let turn = loaders.inspection_turn().await;
+    let turn = loaders.inspection_turn(workspace_id).await;
     let turn = turn.ok_or_else(|| Error::Busy(anyhow::anyhow!("uploads queue for inspection")))?;
     let bytes = component.clone();
     let inspected = loaders.run(move |engine| {

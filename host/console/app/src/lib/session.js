@@ -92,6 +92,8 @@ export function goBack() {
 export async function signIn(code) {
   await request("POST", "/console/session", { body: { code } });
   await loadSession();
+  // Browsers keep no `Secure` cookie of plain HTTP, except of their own machine.
+  if (!session.value) throw new Error("This browser kept no cookie: the console takes https, or a loopback address.");
 }
 
 /** Ends the session, and forgets the drafts: the next person at this browser is to see none. */
@@ -120,8 +122,7 @@ export function takeError() {
  */
 export function takeCode() {
   const found = /^#login=(.+)$/.exec(location.hash);
-  if (!found?.[1]) return undefined;
-  history.replaceState(null, "", location.pathname + location.search);
+  if (!found?.[1]) return;
   go(link("/sign-in"), { replace: true });
   return decodeURIComponent(found[1]);
 }

@@ -18,7 +18,7 @@ const same = (/** @type {unknown} */ one, /** @type {unknown} */ other) => JSON.
  * @param {() => void} props.onClose decides nothing yet: what was written stays
  */
 export function ConflictDialog({ conflict, path, value, onDone, onClose }) {
-  const { theirs } = conflict;
+  const [theirs, setTheirs] = useState(conflict.theirs);
   const mine = value ?? conflict.mine;
   const fields = Object.keys(conflict.mine).filter((name) => !same(mine[name], theirs[name]));
   const [chosen, setChosen] = useState(/** @type {Record<string, "mine" | "theirs">} */ ({}));
@@ -29,6 +29,8 @@ export function ConflictDialog({ conflict, path, value, onDone, onClose }) {
       const part = (/** @type {Record<string, any>} */ whole) => Object.fromEntries(names.map((name) => [name, whole[name]]));
       onDone(await patch(path, value ? difference(part(theirs), part(mine)) : part(mine), theirs.version));
     } catch (thrown) {
+      // Saved once more while this is open: what is there now is what is decided about.
+      if (thrown instanceof Conflict) setTheirs(thrown.theirs);
       setError(/** @type {Error} */ (thrown));
     }
   };

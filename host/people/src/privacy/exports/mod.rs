@@ -182,11 +182,29 @@ async fn make(
     };
     making.profile().await?;
     making.events().await?;
-    making.survey_answers().await?;
+    making
+        .lines("survey-answers.ndjson", List::SurveyAnswers)
+        .await?;
     making.lines("deliveries.ndjson", List::Deliveries).await?;
     making.devices().await?;
     making.manifest(reference.as_deref()).await?;
     making.finish().await
+}
+
+/// Where records come from.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    List(List),
+    Events(&'a AliasRow),
+}
+
+/// How records are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As those of a JSON array.
+    Elements,
+    /// A line each.
+    Lines,
 }
 
 /// An archive in the making.
@@ -215,7 +233,7 @@ impl Making<'_> {
         let mut count = 1;
         for (name, list) in List::ALL {
             self.write(format!(",\"{name}\":[").into_bytes()).await?;
-            count += self.list(*list).await?;
+            count += self.records(Source::List(*list), Form::Elements).await?;
             self.write(b"]".to_vec()).await?;
         }
         self.write(b"}".to_vec()).await?;
@@ -226,78 +244,17 @@ impl Making<'_> {
     async fn devices(&mut self) -> Result<(), Error> {
         self.begin("devices.json").await?;
         self.write(b"[".to_vec()).await?;
-        let count = self.list(List::Devices).await?;
+        let devices = Source::List(List::Devices);
+        let count = self.records(devices, Form::Elements).await?;
         self.write(b"]".to_vec()).await?;
         self.end("devices.json", count);
         Ok(())
     }
 
-    async fn survey_answers(&mut self) -> Result<(), Error> {
-        self.begin("survey-answers.ndjson").await?;
-        let mut after = After::default();
-        let mut count = 0;
-        loop {
-            let mut tx = self.services.db.read().await?;
-            let list = List::SurveyAnswers;
-            let records = records::records(&mut tx, self.key, list, &mut after).await?;
-            drop(tx);
-            if records.is_empty() {
-                break;
-            }
-            let mut text = String::new();
-            for record in records {
-                text.push_str(&record);
-                text.push('\n');
-                count += 1;
-            }
-            self.write(text.into_bytes()).await?;
-        }
-        self.end("survey-answers.ndjson", count);
-        Ok(())
-    }
-
-    async fn list(&mut self, list: List) -> Result<i64, Error> {
-        let mut after = After::default();
-        let mut count = 0;
-        loop {
-            let mut tx = self.services.db.read().await?;
-            let records = records::records(&mut tx, self.key, list, &mut after).await?;
-            drop(tx);
-            if records.is_empty() {
-                return Ok(count);
-            }
-            let mut text = String::new();
-            for record in records {
-                if count > 0 {
-                    text.push(',');
-                }
-                text.push_str(&record);
-                count += 1;
-            }
-            self.write(text.into_bytes()).await?;
-        }
-    }
-
     /// A list in a file of its own, a record a line.
     async fn lines(&mut self, name: &'static str, list: List) -> Result<(), Error> {
         self.begin(name).await?;
-        let mut after = After::default();
-        let mut count = 0;
-        loop {
-            let mut tx = self.services.db.read().await?;
-            let records = records::records(&mut tx, self.key, list, &mut after).await?;
-            drop(tx);
-            if records.is_empty() {
-                break;
-            }
-            let mut text = String::new();
-            for record in records {
-                text.push_str(&record);
-                text.push('\n');
-                count += 1;
-            }
-            self.write(text.into_bytes()).await?;
-        }
+        let count = self.records(Source::List(list), Form::Lines).await?;
         self.end(name, count);
         Ok(())
     }
@@ -312,27 +269,36 @@ impl Making<'_> {
             let Some(last) = aliases.last() else { break };
             number = last.number;
             for alias in &aliases {
-                count += self.events_of(alias).await?;
+                count += self.records(Source::Events(alias), Form::Lines).await?;
             }
         }
         self.end("events.ndjson", count);
         Ok(())
     }
 
-    async fn events_of(&mut self, alias: &AliasRow) -> Result<i64, Error> {
+    /// Writes all records of a source, page by page; answers how many there are.
+    async fn records(&mut self, source: Source<'_>, form: Form) -> Result<i64, Error> {
         let mut after = After::default();
         let mut count = 0;
         loop {
-            let mut tx = self.services.db.read().await?;
-            let records = records::events(&mut tx, self.key, alias, &mut after).await?;
+            let (key, mut tx) = (self.key, self.services.db.read().await?);
+            let records = match source {
+                Source::List(list) => records::records(&mut tx, key, list, &mut after).await?,
+                Source::Events(alias) => records::events(&mut tx, key, alias, &mut after).await?,
+            };
             drop(tx);
             if records.is_empty() {
                 return Ok(count);
             }
             let mut text = String::new();
             for record in records {
+                if form == Form::Elements && count > 0 {
+                    text.push(',');
+                }
                 text.push_str(&record);
-                text.push('\n');
+                if form == Form::Lines {
+                    text.push('\n');
+                }
                 count += 1;
             }
             self.write(text.into_bytes()).await?;

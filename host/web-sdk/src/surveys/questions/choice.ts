@@ -1,6 +1,6 @@
 /** Options: single_choice, multiple_choice, picture_choice. */
 
-import { h, isWeb, newId, safeUrl } from "../dom.js";
+import { h, isWeb, membersOf, newId, safeUrl } from "../dom.js";
 import type { Item, Json } from "../host.js";
 import type { Field, Setting } from "./field.js";
 
@@ -12,22 +12,11 @@ const orders = new WeakMap<Item[], Item[]>();
 function shuffled(options: Item[]): Item[] {
   let order = orders.get(options);
   if (!order) {
-    order = [...options];
-    for (let last = order.length - 1; last > 0; last--) {
-      const other = Math.floor(Math.random() * (last + 1));
-      [order[last], order[other]] = [order[other] as Item, order[last] as Item];
-    }
+    const lots = options.map((option): [number, Item] => [Math.random(), option]);
+    order = lots.sort(([one], [other]) => one - other).map(([, option]) => option);
     orders.set(options, order);
   }
   return order;
-}
-
-/** What an answer selects, and its own words. */
-function selection(value: Json | undefined): { ids: Json[]; words: string | undefined } {
-  if (!value || typeof value !== "object" || Array.isArray(value)) return { ids: [], words: undefined };
-  const { optionId, optionIds, other } = value;
-  const ids = Array.isArray(optionIds) ? optionIds : typeof optionId === "string" ? [optionId] : [];
-  return { ids, words: typeof other === "string" ? other : undefined };
 }
 
 export function choice({ question, texts, initial, describedBy }: Setting): Field {
@@ -35,7 +24,8 @@ export function choice({ question, texts, initial, describedBy }: Setting): Fiel
   const several = pictures ? !!question.multiple : question.type === "multiple_choice";
   const single = question.type === "single_choice";
   const name = newId();
-  const before = selection(initial);
+  const before = membersOf(initial);
+  const chosen = Array.isArray(before.optionIds) ? before.optionIds : [before.optionId];
   const list = h("div", { class: pictures ? "options pictures" : "options" });
   const add = (value: string, label: string, checked: boolean, image?: string): HTMLInputElement => {
     const input = h("input", {
@@ -45,16 +35,14 @@ export function choice({ question, texts, initial, describedBy }: Setting): Fiel
       checked,
       required: !several && !!question.required,
     });
-    const address = image && safeUrl(image);
-    const picture = isWeb(address || undefined)
-      ? h("img", { src: address as string, alt: "", loading: "lazy", referrerpolicy: "no-referrer" })
-      : null;
+    const address = safeUrl(image);
+    const picture = isWeb(address) && h("img", { src: address, alt: "", referrerpolicy: "no-referrer", loading: "lazy" });
     list.append(h("label", { class: "option" }, input, picture, h("span", {}, label)));
     return input;
   };
   const all = question.options ?? [];
   const inputs = (question.shuffle ? shuffled(all) : all).map(({ id, label, imageUrl }) =>
-    add(id, label, before.ids.includes(id), imageUrl),
+    add(id, label, chosen.includes(id), imageUrl),
   );
   let other: HTMLInputElement | undefined;
   const words = h("input", {
@@ -65,8 +53,8 @@ export function choice({ question, texts, initial, describedBy }: Setting): Fiel
   });
   if (question.allowOther && !pictures) {
     // Its value is no id of an option, so that no option is taken for it.
-    other = add("", texts("other"), before.words !== undefined);
-    words.value = before.words ?? "";
+    other = add("", texts("other"), before.other !== undefined);
+    words.value = `${before.other ?? ""}`;
     list.append(words);
     const follow = (): void => {
       words.hidden = !other?.checked;

@@ -1,11 +1,11 @@
 /** A column for each row; each row is a group of its own, so that it is read, and fits, at any width. */
 
-import { h, newId } from "../dom.js";
+import { h, membersOf, newId } from "../dom.js";
 import type { Json } from "../host.js";
 import type { Field, Setting } from "./field.js";
 
 export function matrix({ question, initial }: Setting): Field {
-  const before = initial && typeof initial === "object" && !Array.isArray(initial) ? initial : {};
+  const before = membersOf(initial);
   const rows = new Map<string, HTMLElement>();
   const chosen = (row: HTMLElement | undefined): HTMLInputElement | null | undefined =>
     row?.querySelector<HTMLInputElement>("input:checked");

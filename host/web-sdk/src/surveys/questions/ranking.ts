@@ -1,12 +1,12 @@
 /** Options in an order: moved by buttons, so that nobody has to drag. */
 
-import { glyph, h } from "../dom.js";
+import { glyph, h, membersOf } from "../dom.js";
 import type { Item, Json } from "../host.js";
 import type { Field, Setting } from "./field.js";
 
 export function ranking({ question, texts, initial, say }: Setting): Field {
   const options = question.options ?? [];
-  const before = initial && typeof initial === "object" && !Array.isArray(initial) ? initial.optionIds : undefined;
+  const before = membersOf(initial).optionIds;
   const place = (item: Item): number => (Array.isArray(before) ? before.indexOf(item.id) : 0);
   const order = [...options].sort((one, other) => place(one) - place(other));
   const list = h("ol", { class: "ranking" });

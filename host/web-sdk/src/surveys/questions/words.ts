@@ -1,7 +1,7 @@
 /** What is typed: short_text, long_text, number, date, contact_info. */
 
 import { limitsOf } from "../answers.js";
-import { type Attributes, h, newId } from "../dom.js";
+import { type Attributes, h, membersOf, newId } from "../dom.js";
 import type { Json } from "../host.js";
 import type { Field, Setting } from "./field.js";
 
@@ -56,7 +56,7 @@ const PURPOSES: [RegExp, string, string?][] = [
 ];
 
 export function contact({ question, texts, initial, describedBy }: Setting): Field {
-  const before = initial && typeof initial === "object" && !Array.isArray(initial) ? initial : {};
+  const before = membersOf(initial);
   const inputs = new Map<string, HTMLInputElement>();
   const nodes = (question.fields ?? []).map(({ id, label, required }) => {
     const [, autocomplete, type = "text"] = PURPOSES.find(([pattern]) => pattern.test(id.toLowerCase())) ?? [];
