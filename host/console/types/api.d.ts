@@ -388,7 +388,7 @@ export interface paths {
         };
         /**
          * Lists events of all people of an app, newest first by receipt. Where there are very many names, a page may have fewer events
-         * than its limit, or none, and still a `nextCursor`.
+         *     than its limit, or none, and still a `nextCursor`.
          */
         get: operations["list_events"];
         put?: never;
