@@ -1,5 +1,5 @@
 //! Embeds the files that `nudge plugin new` writes (the guest SDK, the contract and the templates of projects), and
-//! those of the console, and the book.
+//! those of the console, the web SDK's bundles, and the book.
 
 #[path = "build/book.rs"]
 mod book;
@@ -21,6 +21,8 @@ const CONSOLE: &str = "console/app";
 const PAGES: [(&str, &str); 2] = [("PAGE", "index.html"), ("DOCS", "docs.html")];
 /// Modules of others in it, whose comments are their licences.
 const VENDOR: &str = "vendor/";
+/// The web SDK's bundles.
+const WEB_SDK: &str = "web-sdk/dist";
 /// The book's documents, what is around its pages, and what it has of the console's files.
 const DOCUMENTS: &str = "docs";
 const BOOK: &str = "book";
@@ -51,6 +53,7 @@ fn main() -> io::Result<()> {
     }
     fs::write(out.join("authoring.rs"), source)?;
     fs::write(out.join("console.rs"), console(&package, &out)?)?;
+    fs::write(out.join("web_sdk.rs"), web_sdk(&package, &out)?)?;
     fs::write(out.join("book.rs"), book(&package, &out)?)
 }
 
@@ -138,6 +141,28 @@ fn console(package: &Path, out: &Path) -> io::Result<String> {
     }
     list.push_str("];\n");
     source.push_str(&list);
+    Ok(source)
+}
+
+/// The source of the web SDK's bundles: the name of each, its text, and the text as gzip has it, which every page loads and so is
+/// made as small as that can be.
+fn web_sdk(package: &Path, out: &Path) -> io::Result<String> {
+    let (folder, files) = files_of(package, WEB_SDK)?;
+    let mut source = "pub(super) const BUNDLES: &[(&str, &str, &[u8])] = &[\n".to_owned();
+    for file in files {
+        let name = text(file.strip_prefix(&folder).map_err(io::Error::other)?)?;
+        let mut compressed = Vec::new();
+        let (options, format) = (zopfli::Options::default(), zopfli::Format::Gzip);
+        zopfli::compress(options, format, &*fs::read(&file)?, &mut compressed)?;
+        let gzip = out.join(format!("{name}.gz"));
+        fs::write(&gzip, compressed)?;
+        let (file, gzip) = (text(&file)?, text(&gzip)?);
+        let _ = writeln!(
+            source,
+            "    ({name:?}, include_str!({file:?}), include_bytes!({gzip:?})),"
+        );
+    }
+    source.push_str("];\n");
     Ok(source)
 }
 

@@ -3,7 +3,6 @@
 //! They are made of `web-sdk` by its `build.mjs` and embedded, so that building a server takes no Node. A bundle names
 //! those that it loads by their digest: under that address they never change.
 
-use std::io::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
@@ -12,8 +11,6 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use nudge_platform::secrets::hexadecimal;
 use sha2::{Digest as _, Sha256};
 
@@ -30,13 +27,10 @@ const WORKER_SCOPE: HeaderValue = HeaderValue::from_static("/nudge/");
 const POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; connect-src 'self'; frame-ancestors 'none'");
 
-/// The bundles: name and text.
-const BUNDLES: [(&str, &str); 4] = [
-    ("nudge.js", include_str!("../web-sdk/dist/nudge.js")),
-    ("nudge.mjs", include_str!("../web-sdk/dist/nudge.mjs")),
-    ("surveys.mjs", include_str!("../web-sdk/dist/surveys.mjs")),
-    ("worker.js", include_str!("../web-sdk/dist/worker.js")),
-];
+/// The bundles, as the build script has read and compressed them.
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/web_sdk.rs"));
+}
 
 /// A bundle, ready to be sent.
 struct Bundle {
@@ -49,23 +43,21 @@ struct Bundle {
 
 /// All of them. Made once; a reader costs a reference.
 static MADE: LazyLock<Vec<Arc<Bundle>>> = LazyLock::new(|| {
-    let bundles = BUNDLES.iter();
+    let bundles = embedded::BUNDLES.iter();
     bundles
-        .map(|(name, text)| Arc::new(Bundle::new(name, text)))
+        .map(|(name, text, gzip)| Arc::new(Bundle::new(name, text, gzip)))
         .collect()
 });
 
 impl Bundle {
-    fn new(name: &'static str, text: &'static str) -> Self {
+    fn new(name: &'static str, text: &'static str, gzip: &'static [u8]) -> Self {
         let hash = Sha256::digest(text.as_bytes());
         let mut digest = hexadecimal(&hash);
         digest.truncate(DIGEST_DIGITS);
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        let gzip = encoder.write_all(text.as_bytes()).and(encoder.finish());
         Self {
             name,
             plain: Bytes::from_static(text.as_bytes()),
-            gzip: gzip.unwrap_or_default().into(),
+            gzip: Bytes::from_static(gzip),
             tag: HeaderValue::try_from(format!("\"{digest}\"")).unwrap_or(SHORT),
             digest,
         }
@@ -104,7 +96,7 @@ impl Bundle {
                 WORKER_SCOPE,
             );
         }
-        if !self.gzip.is_empty() && assets::takes(asked, "gzip") {
+        if assets::takes(asked, "gzip") {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             return (headers, self.gzip.clone()).into_response();
         }

@@ -94,7 +94,7 @@ async fn check_says_when_there_are_too_few_connections() {
     let enough = nudge("check", &url, 1_000);
     assert!(enough.status.success(), "{enough:?}");
     let said = String::from_utf8(enough.stdout).unwrap();
-    assert!(!said.contains("note"), "{said}");
+    assert!(!said.contains("connections"), "{said}");
 
     execute(
         &url,

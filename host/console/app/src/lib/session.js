@@ -93,7 +93,7 @@ export async function signIn(code) {
   await request("POST", "/console/session", { body: { code } });
   await loadSession();
   // Browsers keep no `Secure` cookie of plain HTTP, except of their own machine.
-  if (!session.value) throw new Error("This browser kept no cookie: the console takes https, or a loopback address.");
+  if (!session.value) throw new Error("This browser kept no cookie. Open the console by https.");
 }
 
 /** Ends the session, and forgets the drafts: the next person at this browser is to see none. */
