@@ -20,7 +20,7 @@ use nudge_campaigns::surveys::{Content, Survey};
 use nudge_campaigns::{apps, store as campaigns};
 use nudge_db::{Timestamp, Tx};
 use nudge_http::issuer::Role;
-use nudge_http::request_context::Peer;
+use nudge_http::request_context::{Peer, client_named_in};
 use nudge_http::{ApiError, Code, Data, Json};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::outbound;
@@ -41,8 +41,6 @@ const KEYS_KEPT: i64 = 5;
 const TOKEN_LIFETIME: Duration = Duration::from_hours(24);
 /// How long somebody stays signed in.
 const IDENTITY_LIFETIME: Duration = Duration::from_hours(12);
-/// What proxies add to requests.
-const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "via"];
 /// The longest name that somebody signs in with, in characters.
 const MOST_NAME: usize = 64;
 
@@ -125,7 +123,7 @@ async fn sign_in(
 /// A proxy on this machine asks for others.
 fn require_own_page(peer: Peer, headers: &HeaderMap) -> Result<(), ApiError> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let is_proxied = FORWARDED.iter().any(|name| headers.contains_key(*name));
+    let is_proxied = client_named_in(headers).is_some() || headers.contains_key("via");
     if !peer.0.to_canonical().is_loopback() || is_proxied {
         let detail = "the shop signs people in without a password, and so is for browsers on the server's machine";
         return Err(ApiError::because(Code::NotFound, detail));

@@ -334,6 +334,12 @@ fn address_of(text: &str) -> Option<IpAddr> {
     address.or_else(|| Some(text.parse::<SocketAddr>().ok()?.ip()))
 }
 
+/// The header in which a proxy has said who its client is.
+pub fn client_named_in(headers: &HeaderMap) -> Option<&'static str> {
+    let named = ["x-forwarded-for", "forwarded"];
+    named.into_iter().find(|name| headers.contains_key(*name))
+}
+
 /// Warns once, at the first request that came through a proxy, while none is trusted: all clients of a proxy are one
 /// address then, and share what an address may.
 pub fn notice_proxy(headers: &HeaderMap, trusted_proxies: usize) {
@@ -341,8 +347,7 @@ pub fn notice_proxy(headers: &HeaderMap, trusted_proxies: usize) {
     if trusted_proxies > 0 || TOLD.is_completed() {
         return;
     }
-    let named = ["x-forwarded-for", "forwarded"];
-    if let Some(header) = named.iter().find(|name| headers.contains_key(**name)) {
+    if let Some(header) = client_named_in(headers) {
         TOLD.call_once(|| {
             tracing::warn!(
                 header,

@@ -100,13 +100,13 @@ async fn process_with(
     let mut reader = Reader::new(&inner.db);
     let before = reading::subjects(&mut reader, app.id, works, recalled).await?;
     keep_replays_apart(works, &before)?;
-    let behind = take_behind_changes(app, works, &before);
-    let outcome = process_read(inner, app, works, recalled, reader, before).await;
+    let (touched, behind) = take_behind_changes(app, works, &before);
+    let outcome = process_read(inner, app, works, recalled, reader, before, touched).await;
     works.extend(behind);
     outcome
 }
 
-/// Processes work whose subjects have been read.
+/// Processes work whose subjects have been read. `touched` are people whose segments it may change: they are looked at before.
 async fn process_read(
     inner: &Inner,
     app: &Arc<App>,
@@ -114,8 +114,12 @@ async fn process_read(
     recalled: &Recalled,
     mut reader: Reader<'_>,
     before: Subjects,
+    touched: Vec<Uuid>,
 ) -> Result<(), Trouble> {
-    let touched = look_before_change(inner, &mut reader, app, works, &before).await?;
+    if !touched.is_empty() {
+        reader.pause();
+        checks::look_ahead(Means::of_pipeline(inner), app.id, &touched).await?;
+    }
     let mut after = as_of(&before.all, inner.clock.now());
     let mut states = memory::states(recalled, &before.all);
     let given = run_firings::of(&mut reader, app.id, works, &before).await?;
@@ -225,51 +229,36 @@ async fn commit(inner: &Inner, effects: &mut Effects) -> Result<(), Trouble> {
     traces::within(span, effects::write(inner, effects)).await
 }
 
-/// Takes out what comes behind a request that may change somebody's segments, from the next such request of theirs on: each change
-/// is told by itself.
-fn take_behind_changes(app: &App, works: &mut Vec<Work>, subjects: &Subjects) -> Vec<Work> {
-    let (mut change, mut wait) = (HashSet::new(), HashSet::new());
+/// People whose watched segments work may change, in order. Takes out what comes behind such a request, from the next one of theirs
+/// on: each change is told by itself.
+fn take_behind_changes(
+    app: &App,
+    works: &mut Vec<Work>,
+    subjects: &Subjects,
+) -> (Vec<Uuid>, Vec<Work>) {
+    if app.segments.watched.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    let (mut changed, mut waiting) = (BTreeSet::new(), HashSet::new());
     let waits = |work: &mut Work| {
-        let Some(place) = subjects.of(work.alias) else {
+        let place = subjects.of(work.alias);
+        let Some(subject) = place.and_then(|place| subjects.all.get(place)) else {
             return false;
         };
-        let changes = subjects.all.get(place);
-        let changes = changes.is_some_and(|subject| moves_segments(app, work, subject));
-        if changes && !change.insert(place) {
-            wait.insert(place);
+        if moves_segments(app, work, subject) && !changed.insert(subject.id) {
+            waiting.insert(subject.id);
         }
-        wait.contains(&place)
+        waiting.contains(&subject.id)
     };
-    works.extract_if(.., waits).collect()
+    let behind = works.extract_if(.., waits).collect();
+    (changed.into_iter().collect(), behind)
 }
 
 /// Whether work may change which watched segments somebody is in. A first event says of anybody that there is such a person.
 fn moves_segments(app: &App, work: &Work, subject: &Subject) -> bool {
     let mut names = work.events.iter().map(|stored| &*stored.event.name);
-    !app.segments.watched.is_empty()
-        && matches!(work.source, Source::Request(_))
+    matches!(work.source, Source::Request(_))
         && (subject.event_count == 0 || names.any(|name| app.segments.is_touched_by(name)))
-}
-
-/// Has people looked at whose segments work may change, and answers who they are.
-async fn look_before_change(
-    inner: &Inner,
-    reader: &mut Reader<'_>,
-    app: &App,
-    works: &[Work],
-    subjects: &Subjects,
-) -> nudge_db::Result<Vec<Uuid>> {
-    let touched = works.iter().filter_map(|work| {
-        let subject = subjects.all.get(subjects.of(work.alias)?)?;
-        moves_segments(app, work, subject).then_some(subject.id)
-    });
-    let touched: BTreeSet<Uuid> = touched.collect();
-    let touched: Vec<Uuid> = touched.into_iter().collect();
-    if !touched.is_empty() {
-        reader.pause();
-        checks::look_ahead(Means::of_pipeline(inner), app.id, &touched).await?;
-    }
-    Ok(touched)
 }
 
 /// A batch as it is put to plugins.
