@@ -16,6 +16,7 @@ on_both_backends!(
     what_both_did_counts_together,
     timers_go_on_to_wait,
     instructions_stay_on_offer,
+    what_one_person_has_had_is_offered_no_more,
     attempts_and_firings_that_wait_keep_their_ids,
     old_tokens_are_revoked_and_old_ids_lead_to_the_person,
     the_history_of_both_counts,
@@ -334,6 +335,46 @@ async fn instructions_stay_on_offer(app: &mut TestApp) {
         .rows("SELECT position FROM instructions ORDER BY position")
         .await;
     assert_eq!(positions, [(1,), (2,), (3,), (4,)]);
+}
+
+async fn what_one_person_has_had_is_offered_no_more(app: &mut TestApp) {
+    let twice = json!({"perSubject": {"max": 2, "windowDays": "lifetime"}});
+    for (name, occurrence, cap) in [
+        ("once", json!({"mode": "once"}), json!({})),
+        ("capped", json!({"mode": "every"}), twice),
+        ("free", json!({"mode": "every"}), json!({})),
+    ] {
+        let trigger = json!({"kind": "event", "eventName": name, "occurrence": occurrence});
+        app.survey_with(&json!({"trigger": trigger, "frequencyCap": cap}))
+            .await;
+    }
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    for name in ["once", "capped", "free"] {
+        assert_eq!(app.fires(&phone, name, &json!({})).await, 1);
+    }
+    for seen in instruction_ids(&app.offered(&phone).await) {
+        app.acknowledge(&phone, &seen, "completed").await;
+    }
+    for name in ["once", "capped", "capped", "free"] {
+        assert_eq!(app.fires(&web, name, &json!({})).await, 1, "{name}");
+    }
+
+    let merged = backend.identify(app, "web", "e-1").await;
+    let offered = app.offered(&merged).await;
+    let mut names: Vec<&str> = offered
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|item| item["trigger"]["name"].as_str())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["capped", "free"]);
+    let suppressed: Vec<(String, i64)> = app
+        .rows("SELECT suppressed_by, count(*) FROM instructions WHERE suppressed_by IS NOT NULL GROUP BY suppressed_by")
+        .await;
+    assert_eq!(suppressed, [("frequency_cap".to_owned(), 2)]);
 }
 
 async fn attempts_and_firings_that_wait_keep_their_ids(app: &mut TestApp) {

@@ -27,6 +27,7 @@ use crate::event_names;
 
 pub use expand::{Audiences, CYCLE, Touch, named};
 pub(crate) use naming::is_watched;
+pub use naming::watches;
 pub use store::{Use, UseKind};
 
 /// Segments that an app may have (contract 19).
@@ -86,7 +87,7 @@ pub enum Change {
 }
 
 /// A segment's changes, which fire a campaign.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Watch {
     /// The segment.
     pub segment_id: Uuid,

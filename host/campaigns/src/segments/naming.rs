@@ -1,12 +1,13 @@
 //! Surveys and campaigns that name segments, as each kind reads what it says: a broadcast, a button or a survey behind a link
 //! waits for nothing, whatever trigger was left in it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use nudge_db::{Error, Result, Tx};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::Watch;
 use crate::campaign::Kind;
 use crate::trigger::Terms;
 use crate::{in_app, push, store, surveys};
@@ -17,6 +18,7 @@ const BODIES: usize = 16;
 /// A survey or campaign as it is stored.
 #[derive(nudge_db::FromRow)]
 pub(super) struct Row {
+    id: Uuid,
     kind: String,
     body: String,
 }
@@ -68,7 +70,7 @@ impl Row {
 /// The surveys and campaigns that name any of some segments, and were not put away.
 pub(super) async fn all(tx: &mut Tx, app_id: Uuid, ids: &BTreeSet<Uuid>) -> Result<Vec<Row>> {
     tx.sql(
-        "SELECT c.kind, c.body FROM campaigns c WHERE c.app_id = $1 AND c.status <> 'archived' AND c.id IN (
+        "SELECT c.id, c.kind, c.body FROM campaigns c WHERE c.app_id = $1 AND c.status <> 'archived' AND c.id IN (
             SELECT u.user_id FROM segment_uses u WHERE u.app_id = $1 AND u.segment_id IN ",
     )
     .bind(app_id)
@@ -80,25 +82,45 @@ pub(super) async fn all(tx: &mut Tx, app_id: Uuid, ids: &BTreeSet<Uuid>) -> Resu
 
 /// Whether a campaign that runs waits for changes of a segment, so that it is known who is in it.
 pub(crate) async fn is_watched(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<bool> {
-    let rows: Vec<Row> = tx
-        .sql(
-            "SELECT c.kind, c.body FROM segment_uses u JOIN campaigns c ON c.id = u.user_id
-             WHERE u.app_id = $1 AND u.segment_id = $2 AND c.status = 'active'",
-        )
+    let users: Vec<Uuid> = tx
+        .sql("SELECT user_id FROM segment_uses WHERE app_id = $1 AND segment_id = $2")
         .bind(app_id)
         .bind(id)
-        .fetch_all()
+        .fetch_values()
         .await?;
-    for row in rows {
-        let is_watching = row.look(|user| {
-            let watch = user.terms.watch().filter(|_| user.waits);
-            watch.is_some_and(|watch| watch.segment_id == id)
-        })?;
-        if is_watching {
-            return Ok(true);
+    let watches = watches_of(tx, app_id, users).await?;
+    Ok(watches.iter().any(|(_, watch)| watch.segment_id == id))
+}
+
+/// The campaigns that run and wait for changes of segments.
+///
+/// # Errors
+///
+/// Those of the database.
+pub async fn watches(tx: &mut Tx, app_id: Uuid) -> Result<HashSet<(Uuid, Watch)>> {
+    let users: Vec<Uuid> = tx
+        .sql("SELECT DISTINCT user_id FROM segment_uses WHERE app_id = $1")
+        .bind(app_id)
+        .fetch_values()
+        .await?;
+    watches_of(tx, app_id, users).await
+}
+
+async fn watches_of(tx: &mut Tx, app_id: Uuid, users: Vec<Uuid>) -> Result<HashSet<(Uuid, Watch)>> {
+    let mut watches = HashSet::new();
+    for chunk in users.chunks(BODIES) {
+        let rows: Vec<Row> = tx
+            .sql("SELECT id, kind, body FROM campaigns WHERE app_id = $1 AND status = 'active' AND id IN ")
+            .bind(app_id)
+            .push_list(chunk.iter().copied())
+            .fetch_all()
+            .await?;
+        for row in rows {
+            let watch = row.look(|user| user.terms.watch().filter(|_| user.waits))?;
+            watches.extend(watch.map(|watch| (row.id, watch)));
         }
     }
-    Ok(false)
+    Ok(watches)
 }
 
 /// What people call some surveys and campaigns.

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use nudge_apps::App;
 use nudge_apps::services::Services;
-use nudge_campaigns::apps;
 use nudge_campaigns::segments::SWEEP_EVERY;
 use nudge_campaigns::segments::looking::{self, Asked};
 use nudge_db::{Result, Timestamp};
@@ -100,7 +99,7 @@ async fn round(services: &Shared, halt: &CancellationToken) -> Result<Next> {
 /// takes the first back, both are told. Whoever can't be looked at now is looked at afterwards.
 pub(crate) async fn look_ahead(by: Means<'_>, app_id: Uuid, people: &[Uuid]) -> Result<()> {
     for page in people.chunks(PAGE_AHEAD) {
-        // An app that is saved meanwhile, and people who change, are looked at again.
+        // People who change are looked at again, and all where campaigns begin to wait meanwhile.
         for _ in 0..LOOKS_AHEAD {
             let mut tx = by.db.read().await?;
             let noted = segment_checks::among(&mut tx, app_id, page).await?;
@@ -202,9 +201,7 @@ async fn look(by: Means<'_>, app: &App, people: &[Uuid]) -> Result<()> {
     let mut tx = by.db.write().await?;
     let lock = tx.dialect().for_share();
     let written = members::write(&mut tx, app, (&asked, lock), &looked, now).await?;
-    // A campaign that was activated meanwhile is to hear of changes since then: it may be in no snapshot of this process yet.
-    let version = apps::version(&mut tx, app.id).await?;
-    if written.outdated || version != Some(app.version) {
+    if written.outdated {
         drop(tx);
         by.apps.refresh(app.id).await?;
         return Ok(());

@@ -192,15 +192,6 @@ async fn page(
             services.apps.refresh(app_id).await?;
             return Ok(true);
         }
-        if apps::version(&mut tx, app_id)
-            .await?
-            .is_some_and(|version| version > app.version)
-        {
-            // A campaign may wait for what changes here that this process does not know of yet.
-            drop(tx);
-            services.apps.refresh(app_id).await?;
-            return Ok(true);
-        }
         // Of new conditions everybody's membership is to be known, so that nobody's is told who was in before.
         let is_last = written.changed.is_empty() || attempt >= TRIES && !written.is_first;
         if is_last {

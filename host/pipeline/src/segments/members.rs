@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use nudge_apps::App;
+use nudge_campaigns::apps;
 use nudge_campaigns::segments::looking::Asked;
-use nudge_campaigns::segments::{Change, Watch};
+use nudge_campaigns::segments::{self, Change, Watch};
 use nudge_db::{Result, Timestamp, Tx};
 use nudge_platform::id;
 use nudge_records::scheduled_work::{self, NewOccasion};
@@ -19,7 +20,7 @@ use crate::projection::Subject;
 pub(super) struct Written {
     /// People who have changed meanwhile, to be looked at again.
     pub changed: Vec<Uuid>,
-    /// Whether a segment's conditions are others by now: nothing was written.
+    /// Whether a segment's conditions are others by now, or the campaigns that wait for changes: nothing was written.
     pub outdated: bool,
     /// Whether it is the first look at people under conditions.
     pub is_first: bool,
@@ -47,7 +48,7 @@ pub(super) async fn write(
             .get(id)
             .is_some_and(|standing| standing.audience_version == *version)
     };
-    if !asked.iter().all(is_current) {
+    if !asked.iter().all(is_current) || !knows_who_waits(tx, app).await? {
         written.outdated = true;
         return Ok(written);
     }
@@ -67,6 +68,17 @@ pub(super) async fn write(
     store::remove(tx, app.id, &changes.left).await?;
     tell(tx, app, &changes.told, now).await?;
     Ok(written)
+}
+
+/// Whether a snapshot has the campaigns that wait for changes now. One that was activated meanwhile is to hear of changes since then,
+/// and may be in no snapshot of this process yet.
+async fn knows_who_waits(tx: &mut Tx, app: &App) -> Result<bool> {
+    if apps::version(tx, app.id).await? == Some(app.version) {
+        return Ok(true);
+    }
+    let campaigns = app.campaigns.iter();
+    let known = campaigns.filter_map(|campaign| Some((campaign.id, campaign.watch?)));
+    Ok(segments::watches(tx, app.id).await? == known.collect())
 }
 
 #[derive(Debug, Default)]

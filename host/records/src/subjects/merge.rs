@@ -4,6 +4,7 @@
 //! too. A batch of the pipeline that has read either subject finds its `version` moved, or the subject gone,
 //! and starts over.
 
+mod surplus;
 mod whole;
 
 use std::collections::HashSet;
@@ -215,7 +216,9 @@ pub(super) async fn merge(
     let fits = crate::properties::MOST - crate::properties::count(tx, app_id, winner).await?;
     let filled = fill_gaps(tx, app_id, winner, loser, fits.max(0)).await?;
     let plugin_states = keep_states(tx, app_id, winner, loser).await?;
+    let of_both = surplus::campaigns(tx, app_id, winner, loser).await?;
     move_instructions(tx, app_id, winner, loser, kept.instruction_count).await?;
+    surplus::withdraw(tx, app_id, winner, &of_both, now).await?;
     let waiting_firings = each(tx, RUNS, app_id, winner, loser).await?;
     let plugin_timers = each(tx, TIMERS, app_id, winner, loser).await?;
     let push_registrations = each(tx, REGISTRATIONS, app_id, winner, loser).await?;
