@@ -62,6 +62,8 @@ pub struct TestApp {
     site: Site,
     // Removed with the app.
     folder: Option<TempDir>,
+    /// The database that was made for the app.
+    database: Option<String>,
 }
 
 impl TestApp {
@@ -78,10 +80,12 @@ impl TestApp {
     ) -> Self {
         let folder = TempDir::with_prefix("nudge-test-").expect("a folder for the data");
         let mut config = Self::config(site, folder.path());
+        let mut database = None;
         match backend {
             Backend::Sqlite => sqlite::copy_migrated(&folder.path().join("nudge.db")).await,
             Backend::Postgres => {
                 config.database.url = postgres::migrated_database().await;
+                database = Some(config.database.url.clone());
                 // Many servers share one cluster.
                 config.database.connections = 5;
             }
@@ -89,6 +93,7 @@ impl TestApp {
         change(&mut config);
         let mut app = Self::open(site, config).await.expect("the server starts");
         app.folder = Some(folder);
+        app.database = database;
         app
     }
 
@@ -110,6 +115,7 @@ impl TestApp {
             server: Some(server),
             site,
             folder: None,
+            database: None,
         })
     }
 
@@ -161,6 +167,9 @@ impl TestApp {
     pub async fn finish(mut self) {
         self.settle().await;
         self.stop().await;
+        if let Some(url) = self.database.take() {
+            postgres::finish(&url);
+        }
     }
 
     /// The server's parts.

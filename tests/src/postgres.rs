@@ -1,7 +1,7 @@
 //! `PostgreSQL` for the tests: one cluster a test process, one database a test, empty or with the schema.
 //!
-//! The cluster is made by `initdb` in a temporary folder and is removed with the process that made it, however
-//! that process ends. With `NUDGE_TEST_POSTGRES_URL` set (a role that may create databases), that server is used
+//! The cluster is made by `initdb` in a temporary folder, in memory if there is room, and is removed with the process that made it,
+//! however that process ends. With `NUDGE_TEST_POSTGRES_URL` set (a role that may create databases), that server is used
 //! instead, and only the databases are removed.
 #![expect(
     clippy::expect_used,
@@ -43,6 +43,14 @@ const URL_VARIABLE: &str = "NUDGE_TEST_POSTGRES_URL";
 /// The server picks no port by itself, so another process can take the free one first.
 const PORT_ATTEMPTS: u32 = 5;
 
+/// A file system in memory. A database has a thousand files: on a disk, to make them takes as long as the rest of a test.
+const MEMORY: &str = "/dev/shm";
+/// Free bytes that a cluster needs there.
+const ROOM: u64 = 4 << 30;
+
+/// How many databases wait before they are dropped: each time the server writes all that it has not written yet.
+const DROPPED_TOGETHER: usize = 16;
+
 /// Stops the server whose folder is `$1` and removes the folder, once the pipe on standard input is closed.
 /// SIGQUIT is `PostgreSQL`'s immediate shutdown.
 const REMOVE_CLUSTER: &str = r#"
@@ -81,6 +89,8 @@ pub struct Cluster {
     base: String,
     query: String,
     own: Option<OwnServer>,
+    /// Databases that nobody needs any longer.
+    finished: Mutex<Vec<String>>,
     watchdog: Watchdog,
 }
 
@@ -125,6 +135,18 @@ pub async fn migrated_database() -> String {
         cluster().url(&name)
     };
     by_way_of_pooler(blocking(copy).await).await
+}
+
+/// Has a database dropped that [`migrated_database`] made, some time later.
+pub fn finish(url: &str) {
+    if citus().is_some() {
+        return;
+    }
+    let path = url.rsplit_once('/').map_or("", |(_, path)| path);
+    let name = path.split('?').next().unwrap_or_default();
+    let finished = &cluster().finished;
+    let mut finished = finished.lock().unwrap_or_else(PoisonError::into_inner);
+    finished.push(name.to_owned());
 }
 
 /// Makes a database to be copied, which nobody may be connected to meanwhile, and returns its name.
@@ -186,7 +208,8 @@ impl Cluster {
     }
 
     fn start_with(durability: Durability, library: Option<&Path>) -> Self {
-        let folder = TempDir::with_prefix("nudge-postgres-").expect("a folder for the cluster");
+        let folder = TempDir::with_prefix_in("nudge-postgres-", place(durability));
+        let folder = folder.expect("a folder for the cluster");
         // Only a folder that the watchdog knows about may outlive its guard.
         let watchdog = Watchdog::spawn(REMOVE_CLUSTER, &[folder.path()]);
         let folder = folder.keep();
@@ -214,6 +237,7 @@ impl Cluster {
             base,
             query: String::new(),
             own: Some(server),
+            finished: Mutex::default(),
             watchdog,
         }
     }
@@ -235,6 +259,7 @@ impl Cluster {
             base: base.to_owned(),
             query,
             own: None,
+            finished: Mutex::default(),
             watchdog: Watchdog::spawn(DROP_DATABASES, &[&psql, Path::new(url)]),
         }
     }
@@ -266,7 +291,19 @@ impl Cluster {
             .arg(format!(
                 "--command=CREATE DATABASE {name} TEMPLATE {template}"
             ));
+        for name in self.finished() {
+            psql.arg(format!("--command=DROP DATABASE {name} WITH (FORCE)"));
+        }
         run(&mut psql);
+    }
+
+    /// The databases to drop now.
+    fn finished(&self) -> Vec<String> {
+        let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        if finished.len() < DROPPED_TOGETHER {
+            return Vec::new();
+        }
+        std::mem::take(&mut *finished)
     }
 
     /// The folder of the server's data.
@@ -466,6 +503,15 @@ impl Drop for Watchdog {
         // Closes the pipe first. A shell that cannot be waited for has ended, which is all that is asked here.
         let _ = child.wait();
     }
+}
+
+/// Where a cluster's files are.
+fn place(durability: Durability) -> PathBuf {
+    let free = rustix::fs::statvfs(MEMORY).map_or(0, |found| found.f_bavail * found.f_frsize);
+    if durability == Durability::Fast && free >= ROOM {
+        return PathBuf::from(MEMORY);
+    }
+    std::env::temp_dir()
 }
 
 /// A program of `PostgreSQL`: from the newest version that Debian's packages installed, or from the `PATH`.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::chown;
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -51,6 +52,7 @@ impl Cluster {
             base,
             query: String::new(),
             own: Some(server),
+            finished: Mutex::default(),
             watchdog,
         };
         let started = Instant::now();
