@@ -12,6 +12,7 @@
 mod citus;
 mod patroni;
 mod standby;
+mod watchdog;
 
 use std::{
     fs,
@@ -22,7 +23,7 @@ use std::{
         process::CommandExt,
     },
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     sync::{Mutex, OnceLock, PoisonError},
 };
 
@@ -36,6 +37,8 @@ use crate::pooler;
 
 pub use citus::{Citus, citus, crash, start};
 pub use patroni::Patroni;
+pub(crate) use watchdog::Watchdog;
+use watchdog::{DROP_DATABASES, REMOVE_CLUSTER};
 
 /// Names the server to use in place of a cluster of our own.
 const URL_VARIABLE: &str = "NUDGE_TEST_POSTGRES_URL";
@@ -50,26 +53,6 @@ const ROOM: u64 = 4 << 30;
 
 /// How many databases wait before they are dropped: each time the server writes all that it has not written yet.
 const DROPPED_TOGETHER: usize = 16;
-
-/// Stops the server whose folder is `$1` and removes the folder, once the pipe on standard input is closed.
-/// SIGQUIT is `PostgreSQL`'s immediate shutdown.
-const REMOVE_CLUSTER: &str = r#"
-cat >/dev/null
-if read -r server <"$1/data/postmaster.pid"; then
-    kill -QUIT "$server"
-    tries=0
-    while kill -0 "$server" && [ "$tries" -lt 100 ]; do sleep 0.05; tries=$((tries + 1)); done
-    kill -KILL "$server"
-fi
-rm -rf "$1"
-"#;
-
-/// Drops the databases named on standard input, once that pipe is closed. `$1` is psql, `$2` the server's URL.
-const DROP_DATABASES: &str = r#"
-names=
-while read -r name; do names="$names $name"; done
-for name in $names; do "$1" --no-psqlrc --quiet "$2" --command "DROP DATABASE IF EXISTS $name WITH (FORCE)"; done
-"#;
 
 /// Whether a commit waits for the disk.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -109,10 +92,6 @@ struct Owner {
     user: u32,
     group: u32,
 }
-
-/// A shell that waits for this process to end (its pipe closes, whatever the reason) and then cleans up.
-#[derive(Debug)]
-pub(crate) struct Watchdog(Mutex<Child>);
 
 /// The URL of a new empty database in the shared cluster, by way of a pooler where all tests go through one.
 pub async fn database() -> String {
@@ -472,36 +451,6 @@ impl Owner {
             user: id("-u")?,
             group: id("-g")?,
         })
-    }
-}
-
-impl Watchdog {
-    pub(crate) fn spawn(script: &str, arguments: &[&Path]) -> Self {
-        let child = Command::new("sh")
-            .args(["-c", script, "watchdog"])
-            .args(arguments)
-            // A group of its own: what interrupts the tests must not interrupt the cleaning up after them.
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("a shell");
-        Self(Mutex::new(child))
-    }
-
-    fn tell(&self, line: &str) {
-        let mut child = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let stdin = child.stdin.as_mut().expect("open until dropped");
-        writeln!(stdin, "{line}").expect("the watchdog reads until the pipe closes");
-    }
-}
-
-impl Drop for Watchdog {
-    fn drop(&mut self) {
-        let child = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // Closes the pipe first. A shell that cannot be waited for has ended, which is all that is asked here.
-        let _ = child.wait();
     }
 }
 
