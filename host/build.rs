@@ -166,9 +166,9 @@ fn web_sdk(package: &Path, out: &Path) -> io::Result<String> {
     Ok(source)
 }
 
-/// A module without the lines that are comments, and without types in other lines, which nobody's browser needs; lines
-/// are left empty, so that a fault is told of the line where it is. `console/served.mjs` has the same rule, and a test
-/// that it touches no code.
+/// A module without the lines that are comments, without types in other lines, and without what indents them, which nobody's
+/// browser needs; lines are left empty, so that a fault is told of the line where it is. `console/served.mjs` has the same
+/// rule, and a test that it touches no code.
 fn without_comments(text: &str) -> String {
     let mut is_inside = false;
     let mut served = String::with_capacity(text.len());
@@ -185,7 +185,7 @@ fn without_comments(text: &str) -> String {
         } else if !(trimmed.starts_with("//")
             || begins && end.is_some_and(|end| end + 2 == trimmed.len()))
         {
-            push_without_types(line, &mut served);
+            push_without_types(trimmed, &mut served);
         }
         served.push('\n');
     }

@@ -142,6 +142,18 @@ test("the console's foundation", async (t) => {
     await page.getByText("Somebody else changed this meanwhile.").waitFor();
     await page.getByRole("button", { name: "Pause Beta" }).click();
     await page.getByText("“Beta” is paused.").waitFor();
+
+    // What is archived is not shown to people by one press, and a refusal says what is wrong where.
+    for (const status of ["completed", "archived"]) await server.api("PATCH", `/surveys/${id}`, { status });
+    await server.survey({ name: "Delta", status: "draft", trigger: null });
+    await page.reload();
+    await page.getByRole("button", { name: "Activate Beta" }).click();
+    await page.getByRole("dialog", { name: "Activate the survey?" }).getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Activate Delta" }).click();
+    const refusal = page.getByRole("log").getByRole("listitem").filter({ hasText: "/trigger" });
+    await refusal.waitFor();
+    await accessible(page, "a refusal");
+    assert.equal((await server.api("GET", `/surveys/${id}`)).status, "archived");
     assert.deepEqual(complaints, []);
   });
 
@@ -229,9 +241,22 @@ test("the console's foundation", async (t) => {
     const purpose = page.getByLabel("What it is for");
     await signedIn(page, console, server, `/surveys/${broken.id}`);
     await purpose.fill("Secret");
+    await until("it is kept", async () => (await drafts()).length == 1);
+    // In another tab something is written, too: it asks to sign in, and writes nothing back.
+    const second = await context.newPage();
+    await second.goto(page.url());
+    await second.getByLabel("What it is for").fill("Secret of another tab");
     await page.locator(".menu summary").click();
     await page.getByRole("button", { name: "Sign out" }).click();
+    const question = page.getByRole("dialog", { name: "Sign out?" });
+    await question.getByRole("button", { name: "Cancel" }).click();
+    assert.equal(await purpose.inputValue(), "Secret");
+    await page.locator(".menu summary").click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await question.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await second.getByRole("heading", { name: "Sign in" }).waitFor();
+    await second.close({ runBeforeUnload: true });
     await holds(async () => assert.deepEqual(await drafts(), []));
     await page.reload();
     await holds(async () => assert.deepEqual(await drafts(), []));
@@ -267,6 +292,54 @@ test("the console's foundation", async (t) => {
     await page.getByText("This browser keeps no drafts.").waitFor();
   });
 
+  await t.test("whoever leaves while it is saved is led nowhere, and has no draft of it; what is discarded is asked", async (t) => {
+    const { page, complaints } = await tab(chromium);
+    await signedIn(page, consoleOf(server), server, "/surveys/new");
+    const drafts = () => page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes("draft")));
+    let held, release;
+    const hold = () => (held = new Promise((done) => (release = done)));
+    await page.route(/\/surveys(\/[0-9a-f-]+)?$/, async (route) => {
+      if (["POST", "PATCH"].includes(route.request().method())) await held;
+      await route.continue();
+    });
+    const leave = async (button) => {
+      hold();
+      await page.getByRole("button", { name: button, exact: true }).click();
+      await page.getByRole("link", { name: "Start" }).click();
+      await page.getByRole("heading", { name: "Start", exact: true }).waitFor();
+      await until("it is kept", async () => (await drafts()).length == 1);
+      release();
+    };
+    await page.getByLabel("Name", { exact: true }).fill("Left");
+    await page.getByRole("tab", { name: "Who and when" }).click();
+    await page.getByLabel("Event", { exact: true }).fill("order_placed");
+    await leave("Make the survey");
+    await page.getByText("“Left” was made.").waitFor();
+    await until("nothing is kept", async () => (await drafts()).length == 0);
+    assert.match(page.url(), /\/start$/);
+    const { id } = (await server.api("GET", "/surveys")).find(({ name }) => name == "Left");
+
+    const purpose = page.getByLabel("What it is for");
+    await page.goto(page.url().replace(/start$/, `surveys/${id}`));
+    await purpose.fill("Saved by the way");
+    await leave("Save");
+    await page.getByText("Saved.", { exact: true }).waitFor();
+    await until("nothing is kept", async () => (await drafts()).length == 0);
+    await page.goBack();
+    await holds(async () => assert.equal(await purpose.inputValue(), "Saved by the way"));
+    await purpose.fill("Not this");
+    await page.getByRole("button", { name: "Discard the changes" }).press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Discard the changes?" });
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    assert.equal(await purpose.inputValue(), "Not this");
+    await page.getByRole("button", { name: "Discard the changes" }).press("Enter");
+    await dialog.getByRole("button", { name: "Discard", exact: true }).click();
+    await holds(async () => assert.equal(await purpose.inputValue(), "Saved by the way"));
+    await page.locator("#main:focus").waitFor();
+    await server.api("DELETE", `/surveys/${id}`);
+    assert.deepEqual(complaints, []);
+  });
+
   await t.test("colours stay; home without an app, and addresses of nothing", async (t) => {
     const console = consoleOf(server);
     const { page, complaints } = await tab(chromium);
@@ -284,6 +357,18 @@ test("the console's foundation", async (t) => {
       await page.getByRole("heading", { name: "There is no such page" }).waitFor();
     }
     await accessible(page, "no such page");
+    // An app of another tab is there as soon as it is asked for.
+    const made = await page.evaluate(async (appId) => {
+      const root = document.querySelector("script[type=module]").src.replace(/main\.js$/, "");
+      const { request } = await import(`${root}lib/api.js`);
+      const { session } = await import(`${root}lib/session.js`);
+      const { workspaceId } = session.value.apps.find(({ id }) => id == appId);
+      return request("POST", "/v1/apps", { body: { name: "Of another tab", workspaceId } });
+    }, appId);
+    await page.goto(`${console.base}#/apps/${made.id}/surveys`);
+    await page.getByRole("heading", { name: "Surveys" }).waitFor();
+    await page.goto(`${console.base}#/apps/${made.id.replace(/.{4}$/, "0000")}/surveys`);
+    await page.getByRole("heading", { name: "There is no such app" }).waitFor();
     const session = await (await page.request.get(`${server.base}/console/session`)).json();
     await page.route("**/console/session", (route) => route.fulfill({ json: { data: { ...(session.data ?? session), apps: [] } } }));
     // From elsewhere: the page that is open still has an app, to which home leads.

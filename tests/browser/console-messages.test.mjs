@@ -303,4 +303,63 @@ test("messages in the console", async (t) => {
     await page.getByText("Hello Ada").waitFor();
     await accessible(page, "a message to a viewer");
   });
+
+  await t.test("arrow keys over modes and triggers take nothing away, a broadcast asks first, and the focus stays", async () => {
+    const named = { kind: "user_property", filter: { property: "first_name", type: "string", operator: "equals", value: "Ada" } };
+    const written = { audience: { include: { all: [named] } }, schedule: { quietHours: { from: "22:00", to: "07:00", onQuiet: "drop" } } };
+    const trigger = { kind: "event", eventName: "order_placed", occurrence: { mode: "every" }, delaySeconds: 60 };
+    const variants = [{ title: "Hello", body: "You", weight: 1, openAction: { action: "open_app" } }];
+    const made = await server.api("POST", "/campaigns", { type: "push", name: "Once", mode: "triggered", status: "draft", variants, trigger, ...written });
+    await page.goto(`${console.base}#/apps/${server.access.appId}/messages/${made.id}`);
+    await page.getByRole("heading", { name: "Once" }).waitFor();
+    const keys = async (label, ...all) => {
+      await page.getByLabel(label).focus();
+      for (const key of all) await page.keyboard.press(key);
+    };
+    const unchanged = () => until("nothing is changed", () => page.getByRole("button", { name: "Save", exact: true }).isDisabled());
+    await keys("It waits for", "ArrowDown");
+    await page.getByLabel("Screen", { exact: true }).waitFor();
+    await page.keyboard.press("ArrowUp");
+    await holds(async () => assert.equal(await page.getByLabel("Event", { exact: true }).inputValue(), "order_placed"));
+    await unchanged();
+    await keys("It is sent by", "ArrowDown", "ArrowDown", "ArrowDown");
+    await trying.getByLabel("Data of the request").waitFor();
+    await page.getByText("For whom").waitFor({ state: "detached" });
+    for (let count = 0; count < 3; count++) await page.keyboard.press("ArrowUp");
+    await unchanged();
+    await keys("It is sent by", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp");
+    await holds(async () => assert.equal(await page.getByLabel("Value", { exact: true }).inputValue(), "Ada"));
+
+    // What is written is what counts: it is saved as something that happens.
+    const question = page.getByRole("dialog", { name: "Send it to its whole audience?" });
+    await page.getByRole("button", { name: "Save and activate" }).click();
+    await question.getByText(/ 1 of \d+ people are in it now/).waitFor();
+    await page.keyboard.press("Escape");
+    await question.waitFor({ state: "detached" });
+    assert.equal((await campaign()).status, "draft");
+    await page.keyboard.press("Enter");
+    await question.getByRole("button", { name: "Activate" }).click();
+    await log.getByText("“Once” is active.").waitFor();
+    const { mode, status, audience, schedule, trigger: gone } = await campaign();
+    assert.deepEqual({ mode, status, audience, schedule, gone }, { mode: "broadcast", status: "active", ...written, gone: undefined });
+    const focused = (label) => until(`the focus is on ${label}`, () => page.evaluate((label) => document.activeElement?.textContent == label || document.activeElement?.id == label, label));
+    await focused("Pause");
+    await page.keyboard.press("Enter");
+    await log.getByText("“Once” is paused.").waitFor();
+    await focused("Activate");
+
+    // A button that goes leaves the focus in the page.
+    await server.api("PATCH", `/campaigns/${made.id}`, { mode: "triggered", trigger, status: "active" });
+    await page.goto(`${console.base}#/apps/${server.access.appId}/messages`);
+    await page.getByRole("button", { name: "Pause Once" }).press("Enter");
+    await log.getByText("“Once” is paused.").last().waitFor();
+    await focused("main");
+    await log.getByRole("button", { name: "Close the message" }).last().press("Enter");
+    await focused("main");
+    await server.api("PATCH", `/campaigns/${made.id}`, { name: "n".repeat(200) });
+    await page.reload();
+    await page.getByRole("button", { name: "Duplicate nnn" }).click();
+    await page.getByRole("heading", { name: `${"n".repeat(193)} (copy)` }).waitFor();
+    assert.deepEqual(complaints, []);
+  });
 });

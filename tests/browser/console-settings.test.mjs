@@ -244,6 +244,7 @@ test("definitions, settings, audit log and operators", async (t) => {
     await typed(past, "12");
     await unit.selectOption("hours");
     await page.getByRole("button", { name: "Discard the changes" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Discard", exact: true }).click();
     await holds(async () => assert.deepEqual([await past.inputValue(), await shownUnit()], ["7", "days"]));
     const origins = page.getByLabel("Origins");
     await origins.press("Control+A");

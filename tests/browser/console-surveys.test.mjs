@@ -128,6 +128,17 @@ test("surveys and segments in the console", async (t) => {
     const { audience } = await server.api("GET", `/segments/${id}`);
     assert.deepEqual(audience, { include: { any: [leaf("a"), { kind: "user_property", filter: { property: "plan", type: "string", operator: "equals", value: "gold" } }] } });
 
+    // Whoever takes what somebody else has saved has saved nothing.
+    const saved = page.getByText("Saved.", { exact: true });
+    await saved.waitFor({ state: "detached" });
+    await page.getByLabel("What it is for").fill("Mine");
+    await server.api("PATCH", `/segments/${id}`, { description: "Theirs" });
+    await page.getByRole("button", { name: "Save" }).click();
+    await dialog.getByRole("button", { name: "Take theirs" }).click();
+    await holds(async () => assert.equal(await page.getByLabel("What it is for").inputValue(), "Theirs"));
+    await dialog.waitFor({ state: "detached" });
+    assert.equal(await saved.count(), 0);
+
     await server.api("POST", "/segments", { name: "Another", audience: {} });
     await page.goto(page.url().replace(/segments\/.*/, "segments"));
     await page.getByRole("button", { name: /^Name/ }).click();
@@ -170,11 +181,22 @@ test("surveys and segments in the console", async (t) => {
     await page.getByLabel("At the low end").first().fill("Poor");
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved.").waitFor();
-    const { flow } = await server.api("GET", `/surveys/${made.id}`);
-    assert.deepEqual(flow.questions.map(({ id, type }) => `${id} ${type}`).slice(0, 3), ["q2 rating", "q19 rating", "q1 nps"]);
+    const saved = async () => (await server.api("GET", `/surveys/${made.id}`)).flow;
+    const flow = await saved();
+    assert.deepEqual(flow.questions.map(({ type }) => type).slice(0, 3), ["rating", "rating", "nps"]);
+    const ids = new Set([...made.flow.questions, ...flow.questions].map(({ id }) => id));
+    assert.deepEqual([ids.size, flow.questions[2].id], [19, "q1"]);
     assert.equal(flow.questions.length, 18);
     assert.deepEqual([flow.questions[0].required, flow.questions[0].lowLabel], [true, "Poor"]);
     assert.ok(!flow.questions.some(({ type }) => type == "statement"));
+    // Answers of what was deleted are not those of what comes after it.
+    await page.getByRole("button", { name: "Delete question 18" }).click();
+    await page.getByRole("button", { name: "Add a question" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    const last = await until("it is saved", async () => (await saved()).questions.find(({ type }, index) => index == 17 && type == "single_choice"));
+    assert.ok(!ids.has(last.id), last.id);
+    // The button can't be pressed any longer, and the focus is in the page.
+    await page.locator("#main:focus").waitFor();
     assert.deepEqual(complaints, []);
   });
 
@@ -237,7 +259,7 @@ test("surveys and segments in the console", async (t) => {
     await page.getByRole("button", { name: "Save and activate" }).click();
     await page.getByText("“Branched” is active.").waitFor();
     const saved = await server.api("GET", `/surveys/${survey.id}`);
-    assert.deepEqual(saved.flow.branches, [{ id: "b1", from: "nps", when: { all: [{ questionId: "nps", operator: "nps_bucket", value: "detractor" }] }, to: { endScreenId: "sorry" } }]);
+    assert.deepEqual(saved.flow.branches, [{ id: saved.flow.branches[0].id, from: "nps", when: { all: [{ questionId: "nps", operator: "nps_bucket", value: "detractor" }] }, to: { endScreenId: "sorry" } }]);
     assert.deepEqual(saved.trigger, { kind: "event", eventName: "order_placed", delaySeconds: 120, occurrence: { mode: "nth", n: 2 } });
     assert.deepEqual(saved.audience, { include: { all: [{ kind: "platform", in: ["ios", "web"] }] }, samplePercent: 50 });
     assert.deepEqual(saved.schedule, { daysOfWeek: ["monday"], quietHours: { from: "22:00", to: "07:00", onQuiet: "defer" } });
@@ -275,6 +297,23 @@ test("surveys and segments in the console", async (t) => {
     assert.deepEqual(saved.flow.questions.map(({ id }) => id), [...questions.slice(0, 9).map(({ id }) => id), "price"]);
     assert.deepEqual(saved.flow.branches, [{ ...branches[0], to: { questionId: "price" } }]);
     assert.deepEqual(saved.localization.translations, { de: { "questions/q1/title": "Frage 1", "questions/price/title": "Frage 10" } });
+
+    // So does that of an option.
+    const when = { questionId: "q1", operator: "equals", value: "a" };
+    await server.api("PATCH", `/surveys/${survey.id}`, {
+      flow: { questions: [{ id: "q1", type: "single_choice", title: "Which?", options: [{ id: "a", label: "A" }, { id: "b", label: "B" }] }, ...saved.flow.questions.slice(1)], branches: [{ ...branches[0], when, to: { questionId: "q3" } }] },
+      localization: { translations: { de: { "questions/q1/options/a/label": "Ah" } } },
+    });
+    await page.reload();
+    await page.getByLabel("Id", { exact: true }).first().fill("first");
+    await page.keyboard.press("Tab");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    const after = await until("it is saved", async () => {
+      const found = await server.api("GET", `/surveys/${survey.id}`);
+      return found.flow.questions[0].options[0].id == "first" && found;
+    });
+    assert.equal(after.flow.branches[0].when.value, "first");
+    assert.equal(after.localization.translations.de["questions/q1/options/first/label"], "Ah");
     assert.deepEqual(complaints, []);
   });
 

@@ -8,9 +8,12 @@ const { address, ApiError, difference, send } = await import("../app/src/lib/api
 const { listen } = await import("../app/src/lib/events.js");
 const { link, match, route, useTable } = await import("../app/src/lib/router.js");
 process.env.TZ = "Pacific/Honolulu";
-const { ago, bytes, count, shortId, utcDay } = await import("../app/src/lib/format.js");
+const { ago, bytes, copied, count, everyDay, shortId, utcDay } = await import("../app/src/lib/format.js");
 const { joined, split } = await import("../app/src/ui/fields.js");
 const { parse } = await import("../app/src/ui/json.js");
+const { fitting } = await import("../app/src/pages/message/kinds.js");
+const { newQuestion, renamed } = await import("../app/src/pages/survey/model.js");
+const { reportOf } = await import("../app/src/pages/survey/report.js");
 
 test("a change is a merge patch", () => {
   const before = { name: "a", tags: [1, 2], theme: { mode: "dark", radius: 4 }, description: "x" };
@@ -84,4 +87,56 @@ test("an error in JSON has its line", () => {
   assert.deepEqual(parse('{"a": [1]}'), { value: { a: [1] } });
   assert.match(parse('{\n"a": \n}').error, /^Line 3: /);
   assert.match(parse('{\n"a": 1').error, /^Line 2: /);
+});
+
+test("what a mode does not take stays while one looks at modes, and is not saved", () => {
+  const base = { mode: "triggered", trigger: { kind: "event", eventName: "a" }, audience: { include: {} }, schedule: { daysOfWeek: ["monday"] } };
+  const turned = (mode, more) => fitting({ base, value: { ...base, mode, ...more } });
+  assert.deepEqual(turned("triggered"), base);
+  assert.deepEqual(turned("transactional"), { mode: "transactional" });
+  assert.deepEqual(turned("broadcast"), { mode: "broadcast", audience: base.audience, schedule: base.schedule });
+  const calendar = { trigger: { kind: "schedule", every: "day", at: "09:00" } };
+  assert.deepEqual(turned("scheduled", calendar), { ...base, mode: "scheduled", ...calendar });
+  assert.deepEqual(turned("triggered", calendar), base);
+  // What was made by the API is left as it is, and can be changed.
+  const odd = { mode: "triggered", trigger: { kind: "manual" } };
+  assert.deepEqual(fitting({ base: odd, value: odd }), odd);
+  assert.deepEqual(fitting({ base: odd, value: { ...odd, trigger: { kind: "manual", delaySeconds: 5 } } }).trigger, { kind: "manual", delaySeconds: 5 });
+  assert.deepEqual(fitting({ base: { ...odd, mode: "scheduled" }, value: { mode: "scheduled" } }), { mode: "scheduled" });
+});
+
+test("an id of something in a question goes wherever it is named, and nothing gets one that was there before", () => {
+  const options = [{ id: "a", label: "A" }, { id: "b", label: "B" }];
+  const rows = { rows: [{ id: "a", label: "A" }], columns: [{ id: "a", label: "Good" }] };
+  const questions = [{ id: "q1", options }, { id: "q2", options }, { id: "m", ...rows }];
+  const when = (questionId, value) => ({ id: "b1", from: "q1", when: { all: [{ questionId, operator: "x", value }] }, to: { questionId: "q2" } });
+  const flow = { questions, branches: [when("q1", "a"), when("q1", ["b", "a"]), when("q2", "a"), when("m", { a: "a" }), { from: "q2", when: null }], endScreens: [] };
+  const de = { "questions/q1/options/a": "A", "questions/q1/options/a/label": "A", "questions/q1/options/ab": "AB", "questions/q2/options/a": "A", "questions/m/rows/a": "A" };
+  const survey = { flow, localization: { defaultLocale: "en", translations: { de } } };
+  const values = ({ flow }) => flow.branches.slice(0, 4).map(({ when }) => when.all[0].value);
+  const option = renamed(survey, 0, "z", "options", 0);
+  assert.deepEqual(option.flow.questions.map((question) => question.options?.[0].id), ["z", "a", undefined]);
+  assert.deepEqual(values(option), ["z", ["b", "z"], "a", { a: "a" }]);
+  assert.deepEqual(Object.keys(option.localization.translations.de), ["questions/q1/options/z", "questions/q1/options/z/label", "questions/q1/options/ab", "questions/q2/options/a", "questions/m/rows/a"]);
+  assert.deepEqual(values(renamed(survey, 2, "z", "rows", 0))[3], { z: "a" });
+  assert.deepEqual(values(renamed(survey, 2, "z", "columns", 0))[3], { a: "z" });
+  assert.deepEqual(option.flow.branches.map(({ from }) => from), ["q1", "q1", "q1", "q1", "q2"]);
+  assert.deepEqual(renamed(survey, 0, "z").flow.branches.map(({ from, when }) => `${from} ${when?.all[0].questionId}`), ["z z", "z z", "z q2", "z m", "q2 undefined"]);
+  assert.notEqual(newQuestion().id, newQuestion().id);
+});
+
+test("days without a row are there, also to those that are named; a copy's name is no longer than names are", () => {
+  const rows = [{ at: "2026-01-30T00:00:00.000Z", sent: 1 }, { at: "2026-02-02T00:00:00.000Z", sent: 2 }];
+  const days = (...range) => everyDay(rows, ...range).map(({ at, sent = 0 }) => `${at.slice(5, 10)} ${sent}`);
+  assert.deepEqual(days(), ["01-30 1", "01-31 0", "02-01 0", "02-02 2"]);
+  assert.deepEqual(days("2026-01-29", "2026-02-03"), ["01-29 0", "01-30 1", "01-31 0", "02-01 0", "02-02 2", "02-03 0"]);
+  assert.equal(days("1970-01-02", "").length, 370);
+  assert.equal(copied("a"), "a (copy)");
+  assert.equal([...copied("😀".repeat(200))].length, 200);
+});
+
+test("whoever is past a statement has seen it", () => {
+  const attempts = [{ answers: [{ questionId: "s", answerValue: null }, { questionId: "q", answerValue: null }] }];
+  const all = ["statement", "number"].map((type, index) => ({ questionId: "sq"[index], type, distribution: [] }));
+  assert.deepEqual(reportOf(all, attempts).map(({ responses, skipped }) => [responses, skipped]), [[1, 0], [0, 1]]);
 });

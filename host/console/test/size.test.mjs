@@ -27,14 +27,28 @@ test("all files that are served stay below 150 KiB of Brotli", () => {
   assert.ok(total < MOST_BYTES, `${total} bytes`);
 });
 
-test("what is left out of modules are comments", () => {
-  const print = (text) => {
-    const printer = typescript.createPrinter({ removeComments: true });
-    return printer.printFile(typescript.createSourceFile("a.js", text, typescript.ScriptTarget.Latest));
-  };
+const parsed = (text) => typescript.createSourceFile("a.js", text, typescript.ScriptTarget.Latest, true);
+
+test("what is left out of modules are comments and indentation", () => {
+  const print = (text) => typescript.createPrinter({ removeComments: true }).printFile(parsed(text)).replace(/^ +/gm, "");
   for (const path of own) assert.equal(print(withoutComments(read(path))), print(read(path)), name(path));
   const kept = "a(); // b\n";
   assert.equal(withoutComments(`/** f\n * g */\n${kept}// h\n  /* i */\n/* j\n*/ k();\nl(/** @type {M} */ (n), /** @param {O} p */ (p) => p);\n`), `\n\n${kept}\n\n\n k();\nl((n), (p) => p);\n`);
+  assert.equal(withoutComments("a {\n  b: c; /* d */\n}\n"), "a {\nb: c; /* d */\n}\n");
+});
+
+test("no text spans lines, whose indentation would be missing: markup does, of which htm leaves it out", () => {
+  const wrong = [];
+  const walk = (path) => (node) => {
+    const { parent } = node;
+    const isMarkup = typescript.isTaggedTemplateExpression(parent) && parent.tag.getText() == "html";
+    const isText = typescript.isTemplateExpression(node) || typescript.isNoSubstitutionTemplateLiteral(node);
+    const parts = isText ? [node.head ?? node, ...(node.templateSpans ?? []).map(({ literal }) => literal)] : [];
+    if (!isMarkup && parts.some(({ rawText }) => rawText.includes("\n"))) wrong.push(`${name(path)}: ${node.getText()}`);
+    typescript.forEachChild(node, walk(path));
+  };
+  for (const path of own) typescript.forEachChild(parsed(read(path)), walk(path));
+  assert.deepEqual(wrong, []);
 });
 
 test("files stay below 400 lines", () => {

@@ -60,6 +60,13 @@ function Page({ entry }) {
   return html`<${Thing} key=${JSON.stringify(params)} component=${component} params=${params} query=${query} />`;
 }
 
+/** The app may have been made since the session was read, in another tab: it is read anew before it is said. */
+function NoApp() {
+  const [asked, setAsked] = useState(false);
+  useEffect(() => void loadSession().catch(complain).then(() => setAsked(true)), []);
+  return asked ? html`<${Empty} title="There is no such app"><p>It was deleted, or you have no role in its workspace. <a href="#/">Go to the start</a>.</p><//>` : html`<${Loading} />`;
+}
+
 function Console() {
   const { page, params, path } = route.value;
   const seen = useRef(path);
@@ -75,7 +82,7 @@ function Console() {
   if (session.value === undefined) return html`<${Loading} />`;
   if (!page) return html`<${Empty} title="There is no such page"><p>The address may be mistyped. <a href="#/">Go to the start</a>.</p><//>`;
   if (!page.open && !session.value) return null;
-  if (params.appId && !app.value) return html`<${Empty} title="There is no such app"><p>It was deleted, or you have no role in its workspace. <a href="#/">Go to the start</a>.</p><//>`;
+  if (params.appId && !app.value) return html`<${NoApp} key=${params.appId} />`;
   if (page.role && !can(page.role)) return html`<${Empty} title=${`This takes the role ${page.role}`}><p>Ask an administrator of the workspace for it.</p><//>`;
   return html`<${Page} key=${page.path} entry=${page} />`;
 }

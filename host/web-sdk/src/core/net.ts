@@ -1,5 +1,3 @@
-import { pause } from "./util.js";
-
 /** What the server answered. */
 export interface Answer {
   /** The status; 0 where there was no answer. */
@@ -39,7 +37,7 @@ export const isTemporary = (answer: Answer, tries = 0): boolean => {
 /** Whether a part of the request may be what is refused. */
 export const isSpoiled = (answer: Answer): boolean => [400, 413, 422].includes(answer.status) || isOfOthers(answer);
 
-/** Asks the server. Never throws. */
+/** Asks the server. Never throws. Nobody else listens to the signal meanwhile. */
 export async function ask(
   { baseUrl, writeKey }: Credentials,
   method: string,
@@ -53,7 +51,8 @@ export async function ask(
   const text: string | undefined = JSON.stringify(body);
   if (text) headers["content-type"] = "application/json";
   const control = new AbortController();
-  void pause(LIMIT, signal).then(() => control.abort());
+  const timer = setTimeout(() => control.abort(), LIMIT);
+  if (signal) signal.onabort = () => control.abort();
   try {
     const response = await fetch(baseUrl + path, {
       method,
@@ -79,6 +78,8 @@ export async function ask(
     };
   } catch {
     return { status: 0, code: "network", message: "the server can't be reached", retryAfter: 0 };
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -36,12 +36,11 @@ export function idOf(at: number, place: number, seed?: string): string {
 /** An instant as the server reads it. */
 export const iso = (at: number): string => new Date(at).toISOString();
 
-/** Resolves after a while, or at once when a signal says so. */
+/** Resolves after a while, or at once when a signal says so, to which nobody else listens then. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((done) => {
-    if (signal?.aborted) return done();
-    const timer = setTimeout(done, milliseconds);
-    signal?.addEventListener("abort", () => (clearTimeout(timer), done()), { once: true });
+    const timer = setTimeout(done, signal?.aborted ? 0 : milliseconds);
+    if (signal) signal.onabort = () => (clearTimeout(timer), done());
   });
 }
 

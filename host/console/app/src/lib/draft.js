@@ -14,6 +14,7 @@ import { keep, recall } from "./storage.js";
  * @property {boolean} changed it differs from what is saved
  * @property {boolean} restored it comes from an earlier visit: say so (`RestoredDraft`)
  * @property {() => void} discard back to what is saved
+ * @property {() => boolean} here whether it is shown still: whoever has left it is led nowhere
  * @property {(value: T, version?: number, sent?: T) => void} saved what the server has now; what was written after `sent` stays
  */
 
@@ -38,6 +39,7 @@ export function useDraft(name, base, version) {
   const [state, setState] = useState(() => begin(key, base, version));
   const timer = useRef(0);
   const latest = useRef(state);
+  const gone = useRef(false);
   // Another tab may have a draft of the same thing: only what is of this tab is removed.
   const [own] = useState(() => ({ current: state.restored && text(recall(key)) }));
 
@@ -57,8 +59,10 @@ export function useDraft(name, base, version) {
     timer.current = window.setTimeout(write, 200);
   }, [state.value, state.base, write]);
   useEffect(() => {
+    gone.current = false;
     addEventListener("pagehide", write);
     return () => {
+      gone.current = true;
       removeEventListener("pagehide", write);
       write();
     };
@@ -68,6 +72,8 @@ export function useDraft(name, base, version) {
   const begun = (next) => {
     latest.current = next;
     setState(next);
+    // What was saved after the page was left is no draft any longer.
+    if (gone.current) write();
   };
   return {
     value: state.value,
@@ -75,6 +81,7 @@ export function useDraft(name, base, version) {
     version: state.version,
     changed: !same(state.value, state.base),
     restored: state.restored,
+    here: () => !gone.current,
     set: (next) => begun({ ...latest.current, value: typeof next == "function" ? /** @type {(before: T) => T} */ (next)(latest.current.value) : next }),
     discard: () => begun({ value: base, base, version, restored: false }),
     saved: (value, version, sent = latest.current.value) => begun({ value: same(latest.current.value, sent) ? value : latest.current.value, base: value, version, restored: false }),

@@ -39,6 +39,30 @@ export const time = (instant) => (zone.value ? utc(instant) : TIME.format(new Da
 /** The day in UTC, by which the server counts. @param {string} instant */
 export const utcDay = (instant) => DAY.format(new Date(instant));
 
+const DAY_LENGTH = 86_400_000;
+const YEAR_LENGTH = 366 * DAY_LENGTH;
+
+/**
+ * Rows by their days, with a row for each day between that has none; also from and to a day that is named, at most a year further.
+ * @param {any[]} rows with `at`, the oldest first; at least one
+ * @param {string} [from]
+ * @param {string} [to]
+ */
+export function everyDay(rows, from, to) {
+  const known = new Map(rows.map((row) => [row.at.slice(0, 10), row]));
+  const [first = 0, ...rest] = [...known.keys()].map((day) => Date.parse(day));
+  const last = rest.at(-1) ?? first;
+  const [begin, end] = [from, to].map((day) => Date.parse(day?.slice(0, 10) ?? ""));
+  const least = Math.max(first - YEAR_LENGTH, Math.min(first, begin || first));
+  const most = Math.min(last + YEAR_LENGTH, Math.max(last, end || last));
+  const found = [];
+  for (let at = least; at <= most; at += DAY_LENGTH) {
+    const day = new Date(at).toISOString();
+    found.push(known.get(day.slice(0, 10)) ?? { at: day });
+  }
+  return found;
+}
+
 /** The same instant in UTC, to the second. @param {string} instant */
 export const utc = (instant) => `${new Date(instant).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 
@@ -54,6 +78,9 @@ export const shortId = (id) => (id.length > 12 ? `…${id.slice(-8)}` : id);
 
 /** A snake case value as words: `link_only` → `link only`. @param {string | null | undefined} value */
 export const words = (value) => (value ?? "–").replaceAll("_", " ");
+
+/** The name of a copy: names have at most 200 characters. @param {string} name */
+export const copied = (name) => `${[...name].slice(0, 193).join("")} (copy)`;
 
 /** @param {number} size */
 export function bytes(size) {

@@ -2,7 +2,7 @@
 import { address, ApiError, get, hooks, request } from "./api.js";
 import { computed, signal } from "./preact.js";
 import { go, link, route } from "./router.js";
-import { forget, unseal } from "./storage.js";
+import { forget, keep, unseal } from "./storage.js";
 
 /** @typedef {"viewer" | "editor" | "admin"} Role */
 /** @typedef {{ id: string, name: string, workspaceId: string }} App */
@@ -11,6 +11,8 @@ import { forget, unseal } from "./storage.js";
 
 const ORDER = ["viewer", "editor", "admin"];
 const RETURN = "nudge.return";
+/** By it other tabs hear that somebody has signed out. */
+const OUT = "out";
 
 /** The session; null: nobody is signed in; undefined: it is not known yet. */
 export const session = signal(/** @type {Session | null | undefined} */ (undefined));
@@ -96,13 +98,20 @@ export async function signIn(code) {
   if (!session.value) throw new Error("This browser kept no cookie. Open the console by https.");
 }
 
-/** Ends the session, and forgets the drafts: the next person at this browser is to see none. */
-export async function signOut() {
-  await request("DELETE", "/console/session");
+/** Nobody is signed in any longer, and no draft is kept: the next person at this browser is to see none. */
+function leave() {
   forget("draft.");
   session.value = null;
+}
+
+/** Ends the session, in all tabs. */
+export async function signOut() {
+  await request("DELETE", "/console/session");
+  leave();
+  keep(OUT, Date.now());
   go(link("/sign-in"), { replace: true });
 }
+addEventListener("storage", ({ key }) => key == `nudge.${OUT}` && leave());
 
 /**
  * The address that signs in with a provider, who leads back to where one was.

@@ -36,16 +36,24 @@ export function keep(key, value) {
 }
 
 /**
+ * What is kept whose key begins so.
+ * @param {string} prefix
+ * @returns {string[]} as the browser has the keys
+ */
+export function kept(prefix) {
+  try {
+    return Object.keys(localStorage).filter((key) => key.startsWith(`nudge.${prefix}`));
+  } catch {
+    // Storage is forbidden here: nothing is kept.
+    return [];
+  }
+}
+
+/**
  * Forgets all whose key begins so, and keeps no more of it until `unseal`.
  * @param {string} prefix
  */
 export function forget(prefix) {
   sealed = prefix;
-  try {
-    for (const key of Object.keys(localStorage)) {
-      if (key.startsWith(`nudge.${prefix}`)) localStorage.removeItem(key);
-    }
-  } catch {
-    // Storage is forbidden here: there is nothing to forget.
-  }
+  for (const key of kept(prefix)) localStorage.removeItem(key);
 }

@@ -7,7 +7,7 @@ import { say } from "../lib/notice.js";
 import { html, useState } from "../lib/preact.js";
 import { go, link, route } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { Badge, Button, Checkbox, Copy, Empty, ErrorView, Facts, Form, Input, Json, JsonField, LinkButton, Loading, MARKED, Notice, NumberInput, PageHead, put, RestoredDraft, Select, Table, Tabs, Text, TextArea, Time, Words, useSaving } from "../ui/index.js";
+import { Badge, Button, Checkbox, Copy, Discard, Empty, ErrorView, Facts, Form, Input, Json, JsonField, LinkButton, Loading, MARKED, Notice, NumberInput, PageHead, put, RestoredDraft, Select, Table, Tabs, Text, TextArea, Time, Words, useSaving } from "../ui/index.js";
 
 const WRITTEN = ["description", "status", "enforcement", "additionalProperties", "properties", "validator"];
 const EMPTY = { name: "", status: "active", enforcement: "observe", additionalProperties: "allow", properties: [] };
@@ -142,7 +142,7 @@ function New({ params }) {
     const made = await post(inApp("/event-definitions"), draft.value);
     draft.discard();
     say(`Events named ${made.name} are defined.`);
-    go(link("/apps/:appId/definitions/:definitionId", { ...params, definitionId: made.id }));
+    if (draft.here()) go(link("/apps/:appId/definitions/:definitionId", { ...params, definitionId: made.id }));
   };
   const { name } = draft.value;
   return html`<${PageHead} title="New definition" back=${{ href: link("/apps/:appId/definitions", params), title: "Definitions" }} />
@@ -158,10 +158,10 @@ function Editor({ definition, onSaved }) {
   const draft = useDraft(`definition.${definition.id}`, written(definition), definition.version);
   const [save, dialog] = useSaving(inApp(`/event-definitions/${definition.id}`), (saved) => {
     onSaved(saved);
-    say(`Saved as version ${saved.version}.`);
+    return `Saved as version ${saved.version}.`;
   }, draft, written);
   return html`<${RestoredDraft} draft=${draft} />
-    <${Form} label="Definition" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} submit="Save as a new version" disabled=${!draft.changed} actions=${draft.changed && html`<${Button} onClick=${draft.discard}>Discard the changes<//>`}>
+    <${Form} label="Definition" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} submit="Save as a new version" disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
       <${Written} draft=${draft} name=${definition.name} />
     <//>${dialog}`;
 }

@@ -1,14 +1,14 @@
 // One message: what it says and to whom, its life, and what became of it.
-import { difference } from "../lib/api.js";
+import { difference, post } from "../lib/api.js";
 import { useDraft } from "../lib/draft.js";
+import { number } from "../lib/format.js";
 import { useResource } from "../lib/load.js";
-import { say } from "../lib/notice.js";
 import { html, useState } from "../lib/preact.js";
 import { link } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
 import { Badge, Button, confirm, Copy, ErrorView, Json, Loading, PageHead, Tabs, Time, useSaving } from "../ui/index.js";
 import { Editor } from "./message/editor.js";
-import { STATUSES, TYPES, written } from "./message/kinds.js";
+import { fitting, STATUSES, TYPES, written } from "./message/kinds.js";
 import { trialClass, Try } from "./message/preview.js";
 import { Analytics, Deliveries, Recipients } from "./message/results.js";
 
@@ -21,24 +21,33 @@ const NEXT = {
   archived: [["draft", "Back to draft"]],
 };
 
+/** How many people are in an audience, as far as the server can tell. @param {any} audience */
+async function reach({ samplePercent = 100, ...audience } = {}) {
+  const found = await post(inApp("/segments/preview"), { audience }).catch(() => undefined);
+  return found ? ` ${found.isEstimate || samplePercent < 100 ? "About " : ""}${number(Math.round((found.count * samplePercent) / 100))} of ${number(found.total)} people are in it now.` : "";
+}
+
 /**
  * Its status is saved together with what is written: as one change.
  * @param {{ campaign: any, draft: import("../lib/draft.js").Draft<any>, save: (change: any, version?: number) => Promise<void>, failed: (error: Error | undefined) => void }} props
  */
 function Life({ campaign, draft, save, failed }) {
+  const sent = fitting(draft);
+  const { mode, trigger, schedule, audience } = sent;
+  const atOnce = mode == "broadcast" || (mode == "scheduled" && !trigger?.every && !schedule?.startAt);
   const turn = async (/** @type {string} */ status) => {
     failed(undefined);
     try {
-      await save({ ...difference(draft.base, draft.value), status }, draft.version);
+      await save({ ...difference(draft.base, sent), status }, draft.version);
     } catch (error) {
       // What keeps it from running stands in the page, point by point.
       failed(/** @type {Error} */ (error));
     }
   };
-  const ask = (/** @type {string} */ status) => campaign.mode == "broadcast" && status == "active"
-    ? confirm({ title: "Send it to its whole audience?", text: "A broadcast goes once to everybody in its audience: now, or when its schedule starts.", action: "Activate", run: () => turn(status) })
+  const ask = async (/** @type {string} */ status) => status == "active" && atOnce
+    ? confirm({ title: "Send it to its whole audience?", text: `It goes once to everybody in its audience: now, or when its schedule starts.${await reach(audience)}`, action: "Activate", run: () => turn(status) })
     : turn(status);
-  return (NEXT[campaign.status] ?? []).map(([status, name], index) => html`<${Button} key=${status} kind=${index ? "secondary" : "primary"} onClick=${() => ask(status)}>${draft.changed ? `Save and ${name.toLowerCase()}` : name}<//>`);
+  return (NEXT[campaign.status] ?? []).map(([status, name], index) => html`<${Button} key=${index} kind=${index ? "secondary" : "primary"} onClick=${() => ask(status)}>${draft.changed ? `Save and ${name.toLowerCase()}` : name}<//>`);
 }
 
 /** @param {{ params: Record<string, string> }} props */
@@ -57,7 +66,7 @@ function Message({ campaign, set, back }) {
   const done = (/** @type {any} */ saved) => {
     set(saved);
     setFailed(undefined);
-    say(saved.status == campaign.status ? "Saved." : `“${saved.name}” is ${saved.status}.`);
+    return saved.status == campaign.status ? undefined : `“${saved.name}” is ${saved.status}.`;
   };
   const [save, dialog] = useSaving(inApp(`/campaigns/${campaign.id}`), done, draft, written);
   const life = { campaign, draft, save };

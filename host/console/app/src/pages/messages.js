@@ -1,6 +1,6 @@
 // The messages of an app: push and in-app.
 import { del, get, patch, post } from "../lib/api.js";
-import { number, words } from "../lib/format.js";
+import { copied, number, words } from "../lib/format.js";
 import { useList } from "../lib/load.js";
 import { say } from "../lib/notice.js";
 import { html } from "../lib/preact.js";
@@ -24,7 +24,7 @@ export default function Messages({ params, query }) {
   const double = async (/** @type {Campaign} */ row) => {
     const campaign = await get(inApp(`/campaigns/${row.id}`));
     const variants = campaign.variants.map(({ id = "", ...variant }) => variant);
-    await create({ ...written(campaign), variants, type: campaign.type, name: `${campaign.name} (copy)`, status: "draft" });
+    await create({ ...written(campaign), variants, type: campaign.type, name: copied(campaign.name), status: "draft" });
   };
   const pause = async (/** @type {Campaign} */ row) => {
     await patch(inApp(`/campaigns/${row.id}`), { status: "paused" }, row.version);

@@ -1,13 +1,13 @@
 // One segment: its conditions with a live count, its members, its size over time, and who uses it.
 import { difference, post } from "../lib/api.js";
 import { useDraft } from "../lib/draft.js";
-import { number, percent, time, utcDay } from "../lib/format.js";
+import { copied, everyDay, number, percent, time, utcDay } from "../lib/format.js";
 import { useList, useLoaded, useResource, whole } from "../lib/load.js";
 import { say } from "../lib/notice.js";
 import { html, useEffect, useState } from "../lib/preact.js";
 import { go, link, route } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { AudienceEditor, Badge, Button, Chart, Copy, Empty, ErrorView, Form, Input, Json, Loading, Notice, PageHead, put, RestoredDraft, Table, Tabs, TextArea, Time, useSaving } from "../ui/index.js";
+import { AudienceEditor, Badge, Button, Chart, Copy, Discard, Empty, ErrorView, Form, Input, Json, Loading, Notice, PageHead, put, RestoredDraft, Table, Tabs, TextArea, Time, useSaving } from "../ui/index.js";
 import { remove } from "./segments.js";
 
 const PAUSE = 400;
@@ -50,23 +50,19 @@ function Editor({ segment, onSaved, name }) {
   const draft = useDraft(name, written(segment), segment.version);
   const { value } = draft;
   const set = (/** @type {string} */ member) => (/** @type {any} */ next) => draft.set((/** @type {any} */ before) => put(before, member, next));
-  const done = (/** @type {any} */ saved) => {
-    say("Saved.");
-    onSaved(saved);
-  };
-  const [saving, dialog] = useSaving(inApp(`/segments/${segment.id}`), done, draft, written);
+  const [saving, dialog] = useSaving(inApp(`/segments/${segment.id}`), onSaved, draft, written);
   const save = async () => {
     if (!segment.id) {
       const created = await post(inApp("/segments"), value);
       draft.discard();
       say(`“${created.name}” was made.`);
-      return go(link("/apps/:appId/segments/:segmentId", { appId: created.appId, segmentId: created.id }), { replace: true });
+      if (draft.here()) go(link("/apps/:appId/segments/:segmentId", { appId: created.appId, segmentId: created.id }), { replace: true });
+      return;
     }
     await saving(difference(draft.base, value), draft.version, value);
   };
-  const discard = draft.changed && html`<${Button} onClick=${draft.discard}>Discard the changes<//>`;
   return html`<${RestoredDraft} draft=${draft} />
-    <${Form} label="Segment" onSubmit=${save} submit=${segment.id ? "Save" : "Make the segment"} disabled=${Boolean(segment.id) && !draft.changed} actions=${discard}>
+    <${Form} label="Segment" onSubmit=${save} submit=${segment.id ? "Save" : "Make the segment"} disabled=${Boolean(segment.id) && !draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
       <${Input} label="Name" at="/name" value=${value.name} onInput=${set("name")} />
       <${TextArea} label="What it is for" at="/description" rows=${2} value=${value.description ?? ""} onInput=${(/** @type {string} */ text) => set("description")(text || undefined)} />
       <${AudienceEditor} sample=${false} value=${value.audience} onChange=${(/** @type {any} */ audience) => set("audience")(audience ?? {})} />
@@ -93,7 +89,9 @@ function History({ segmentId }) {
   if (error) return html`<${ErrorView} error=${error} retry=${reload} />`;
   if (!data) return html`<${Loading} />`;
   if (!data.length) return html`<${Empty} title="There is no size yet" actions=${html`<${Button} onClick=${reload}>Look again<//>`}><p>One is kept a day, once everybody was looked at.</p><//>`;
-  return html`<${Chart} title="People in it, the last 90 days (UTC)" head="Day" labels=${data.map((/** @type {any} */ { at }) => utcDay(at))} series=${[{ name: "people", values: data.map((/** @type {any} */ { size }) => size) }]} />`;
+  // Of a day without a size nothing is known.
+  const days = everyDay(data, from, to);
+  return html`<${Chart} title="People in it, the last 90 days (UTC)" head="Day" labels=${days.map(({ at }) => utcDay(at))} series=${[{ name: "people", values: days.map(({ size = null }) => size) }]} />`;
 }
 
 /** @type {Record<string, string>} */
@@ -117,7 +115,7 @@ export default function SegmentPage({ params, query }) {
   if (source && !data) return html`<${Loading} />`;
   if (fresh) {
     return html`<${PageHead} title="New segment" back=${back} />
-      ${can("editor") ? html`<${Editor} key=${source} segment=${data ? { ...written(data), name: `${data.name} (copy)` } : {}} name=${`segment.new.${source ?? ""}`} onSaved=${() => {}} />` : html`<${Notice}>An editor makes segments.<//>`}`;
+      ${can("editor") ? html`<${Editor} key=${source} segment=${data ? { ...written(data), name: copied(data.name) } : {}} name=${`segment.new.${source ?? ""}`} onSaved=${() => {}} />` : html`<${Notice}>An editor makes segments.<//>`}`;
   }
   const tabs = [
     { id: "conditions", title: "Conditions", render: () => (can("editor") ? html`<${Editor} key=${data.id} segment=${data} name=${`segment.${data.id}`} onSaved=${set} />` : html`<${Json} value=${data.audience} label="Conditions" /><${Preview} audience=${data.audience} />`) },

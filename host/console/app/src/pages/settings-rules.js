@@ -2,10 +2,9 @@
 import { difference } from "../lib/api.js";
 import { useDraft } from "../lib/draft.js";
 import { useResource } from "../lib/load.js";
-import { say } from "../lib/notice.js";
 import { html } from "../lib/preact.js";
 import { inApp } from "../lib/session.js";
-import { Button, Checkbox, Form, Input, Loaded, NumberInput, put, RestoredDraft, Select, Span, TextArea, useSaving, useText } from "../ui/index.js";
+import { Checkbox, Discard, Form, Input, Loaded, NumberInput, put, RestoredDraft, Select, Span, TextArea, useSaving, useText } from "../ui/index.js";
 
 const PATH = "/settings";
 
@@ -118,11 +117,11 @@ function Editor({ settings, onSaved }) {
   const draft = useDraft("settings", written(settings), settings.version);
   const [save, dialog] = useSaving(inApp(PATH), (saved) => {
     onSaved(saved);
-    say("The settings are saved, and hold from now on.");
+    return "The settings are saved, and hold from now on.";
   }, draft, written);
   const set = (/** @type {string} */ path, /** @type {any} */ next) => draft.set((/** @type {any} */ before) => putAt(before, path.split("/"), next));
   return html`<${RestoredDraft} draft=${draft} />
-    <${Form} label="Rules" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} submit="Save the rules" disabled=${!draft.changed} actions=${draft.changed && html`<${Button} onClick=${draft.discard}>Discard the changes<//>`}>
+    <${Form} label="Rules" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} submit="Save the rules" disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
       <${Groups} value=${draft.value} set=${set} />
     <//>${dialog}`;
 }

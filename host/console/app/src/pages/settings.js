@@ -16,7 +16,7 @@ function Name({ own, onSaved }) {
     setName(saved.name);
     onSaved(saved);
     await loadSession();
-    say("The app is renamed.");
+    return "The app is renamed.";
   });
   return html`<${Form} label="Name" onSubmit=${() => save({ name }, own.version)} submit="Rename" disabled=${name == own.name}><${Input} label="Name" at="/name" value=${name} onInput=${setName} /><//>${dialog}`;
 }

@@ -10,15 +10,17 @@ import { Badge, Button, Copy, CopyButton, Empty, ErrorView, Failed, LinkButton, 
 import { SAMPLE } from "./sample-survey.js";
 
 /** Lines for a page, with the button that they listen to. @param {string} key */
-const lines = (key) => `<button id="buy">Buy</button>
-<script src="${location.origin}/sdk/v1/nudge.js"></script>
-<script>
-  const nudge = Nudge.init({ writeKey: "${key}" });
-  nudge.screen("home");
-  document.getElementById("buy").onclick = () => nudge.track("order_placed", { total: 42 });
-  ${"//"} When somebody signs in, with a token of your backend:
-  ${"//"} nudge.identify(token);
-</script>`;
+const lines = (key) => [
+  '<button id="buy">Buy</button>',
+  `<script src="${location.origin}/sdk/v1/nudge.js"></script>`,
+  "<script>",
+  `  const nudge = Nudge.init({ writeKey: "${key}" });`,
+  '  nudge.screen("home");',
+  '  document.getElementById("buy").onclick = () => nudge.track("order_placed", { total: 42 });',
+  "  // When somebody signs in, with a token of your backend:",
+  "  // nudge.identify(token);",
+  "</script>",
+].join("\n");
 
 /** The lines with a key of this app. The server keeps no key, so the browser keeps the one that was made here. */
 function Snippet({ appId = "" }) {

@@ -23,9 +23,14 @@ const questionOf = (survey, id) => flowOf(survey).questions.find((/** @type {any
 function QuestionReport({ report, survey }) {
   const { questionId, title, type, responses, skipped, nps, mean, distribution, texts } = report;
   const question = questionOf(survey, questionId);
+  // The server has the most frequent ones first, and leaves out what is rare.
+  const open = /^(number|date)$/.test(type);
+  const bars = open ? [...distribution].sort((one, other) => (one.value < other.value ? -1 : 1)) : distribution;
+  const rare = open && bars.reduce((/** @type {number} */ sum, /** @type {any} */ { count }) => sum + count, 0) < responses;
   return html`<section aria-label=${title}><h2>${title}</h2>
     <p><${Badge}>${words(type)}<//> ${number(responses)} answers, ${number(skipped)} skipped${typeof mean == "number" && `, mean ${mean.toFixed(2)}`}${nps && html`, <strong>NPS ${Math.round(nps.score)}</strong> <span class="hint">(${number(nps.promoters)} promoters, ${number(nps.passives)} passives, ${number(nps.detractors)} detractors)</span>`}</p>
-    ${distribution.length > 0 && html`<${Funnel} title=${type == "ranking" ? `Ranked first: ${title}` : `Answers: ${title}`} head="Answer" name="Answers" steps=${distribution.map((/** @type {any} */ { value, count, share }) => ({ label: wordsOf(value, question), value: count, share }))} />`}
+    ${distribution.length > 0 && html`<${Funnel} title=${type == "ranking" ? `Ranked first: ${title}` : `Answers: ${title}`} head="Answer" name="Answers" steps=${bars.map((/** @type {any} */ { value, count, share }) => ({ label: wordsOf(value, question), value: count, share }))} />`}
+    ${rare && html`<p class="hint">The ${bars.length} most frequent of ${number(responses)} answers.</p>`}
     ${texts?.length > 0 && html`<h3>Newest in words</h3><ul class="quotes">${texts.map((/** @type {any} */ text) => html`<li>${typeof text == "string" ? text : answerInWords(text, question)}</li>`)}</ul>`}
   </section>`;
 }

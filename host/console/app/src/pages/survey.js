@@ -2,13 +2,13 @@
 import { ApiError, difference, post } from "../lib/api.js";
 import { save as saveFile } from "../lib/download.js";
 import { useDraft } from "../lib/draft.js";
-import { words } from "../lib/format.js";
+import { copied, words } from "../lib/format.js";
 import { useResource } from "../lib/load.js";
 import { say } from "../lib/notice.js";
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { go, link, route, setQuery } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { AudienceEditor, Badge, Button, CapEditor, confirm, Copy, ErrorView, Field, Form, Input, Json, JsonField, LinkButton, Loading, Notice, NumberInput, PageHead, put, RestoredDraft, ScheduleEditor, Select, Tabs, TextArea, TriggerEditor, useSaving } from "../ui/index.js";
+import { AudienceEditor, Badge, Button, CapEditor, confirm, Copy, Discard, ErrorView, Field, Form, Input, Json, JsonField, LinkButton, Loading, Notice, NumberInput, PageHead, put, RestoredDraft, ScheduleEditor, Select, Tabs, TextArea, TriggerEditor, useSaving } from "../ui/index.js";
 import { Branches } from "./survey/branches.js";
 import { Languages } from "./survey/languages.js";
 import { Look } from "./survey/look.js";
@@ -98,8 +98,10 @@ function AsJson({ value, onChange, onValid, kept }) {
 function Composer({ survey, name, onSaved }) {
   const { id } = survey;
   const { params } = route.value;
-  const draft = useDraft(name, written(survey), survey.version);
   const [valid, setValid] = useState(true);
+  const own = useDraft(name, written(survey), survey.version);
+  // What is no JSON goes with the rest.
+  const draft = { ...own, discard: () => (setValid(true), own.discard()) };
   const kept = useRef({}).current;
   const [failed, setFailed] = useState(/** @type {Error | undefined} */ (undefined));
   const { value } = draft;
@@ -111,7 +113,7 @@ function Composer({ survey, name, onSaved }) {
   const done = (/** @type {any} */ saved) => {
     setFailed(undefined);
     onSaved(saved);
-    say(saved.status == survey.status ? "Saved." : `“${saved.name}” is ${saved.status}.`);
+    return saved.status == survey.status ? undefined : `“${saved.name}” is ${saved.status}.`;
   };
   const [saving, dialog] = useSaving(inApp(`/surveys/${id}`), done, draft, written);
   /** Saves what is written, and a status with it: as one change. @param {string} [status] */
@@ -121,7 +123,8 @@ function Composer({ survey, name, onSaved }) {
       const created = await post(inApp("/surveys"), { ...value, status: status ?? "draft" });
       draft.discard();
       say(`“${created.name}” was made.`);
-      return go(link("/apps/:appId/surveys/:surveyId", { ...params, surveyId: created.id }), { replace: true });
+      if (draft.here()) go(link("/apps/:appId/surveys/:surveyId", { ...params, surveyId: created.id }), { replace: true });
+      return;
     }
     await saving(change, draft.version, { ...value, status });
   };
@@ -129,7 +132,7 @@ function Composer({ survey, name, onSaved }) {
     try {
       await save();
     } catch (error) {
-      showPlace(error);
+      if (draft.here()) showPlace(error);
       throw error;
     }
   };
@@ -163,11 +166,10 @@ function Composer({ survey, name, onSaved }) {
     { id: "preview", title: "Preview", render: () => html`<${Preview} value=${value} />` },
     { id: "json", title: "JSON", render: () => html`<${AsJson} ...${part} onValid=${setValid} kept=${kept} />` },
   ];
-  const discard = draft.changed && html`<${Button} onClick=${() => (setValid(true), draft.discard())}>Discard the changes<//>`;
   return html`<${Head} survey=${{ ...survey, name: id ? survey.name : "New survey" }} actions=${actions} />
     ${failed && html`<${ErrorView} error=${failed} />`}
     <${RestoredDraft} draft=${draft} />
-    <${Form} label="Survey" onSubmit=${submit} submit=${id ? "Save" : "Make the survey"} disabled=${!valid || (Boolean(id) && !draft.changed)} actions=${discard}>
+    <${Form} label="Survey" onSubmit=${submit} submit=${id ? "Save" : "Make the survey"} disabled=${!valid || (Boolean(id) && !draft.changed)} actions=${html`<${Discard} draft=${draft} />`}>
       <${Tabs} label="Parts of the survey" tabs=${tabs} />
     <//>
     ${dialog}`;
@@ -192,6 +194,6 @@ export default function Survey({ params, query }) {
   if (source && !data) return html`<${Loading} />`;
   if (!can("editor")) return data && !fresh ? html`<${Reading} survey=${data} />` : html`<${PageHead} title="New survey" /><${Notice}>An editor makes surveys.<//>`;
   if (!fresh) return html`<${Composer} key=${data.id} survey=${data} name=${`survey.${data.id}`} onSaved=${set} />`;
-  const begun = data ? { ...written(data), name: `${data.name} (copy)` } : newSurvey();
+  const begun = data ? { ...written(data), name: copied(data.name) } : newSurvey();
   return html`<${Composer} key=${`new ${source ?? ""}`} survey=${begun} name=${`survey.new.${source ?? ""}`} onSaved=${() => {}} />`;
 }

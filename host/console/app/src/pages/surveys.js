@@ -26,6 +26,10 @@ export default function Surveys({ params, query }) {
     say(`“${survey.name}” is ${next}.`);
     await list.reload();
   };
+  const activate = (/** @type {Survey} */ survey) =>
+    survey.status == "archived"
+      ? confirm({ title: "Activate the survey?", text: `“${survey.name}” is archived. People meet it again.`, action: "Activate", run: () => turn(survey, "active") })
+      : turn(survey, "active");
   const remove = (/** @type {Survey} */ survey) => {
     const known = { version: survey.version };
     confirm({
@@ -52,7 +56,7 @@ export default function Surveys({ params, query }) {
   const actions = (/** @type {Survey} */ row) => html`
     ${row.status == "active"
       ? html`<${Button} label=${`Pause ${row.name}`} onClick=${() => turn(row, "paused")}>Pause<//>`
-      : html`<${Button} label=${`Activate ${row.name}`} onClick=${() => turn(row, "active")}>Activate<//>`}
+      : html`<${Button} label=${`Activate ${row.name}`} onClick=${() => activate(row)}>Activate<//>`}
     <${LinkButton} href=${link("/apps/:appId/surveys/:surveyId", { ...params, surveyId: "new" }, { from: row.id })} rest=${{ "aria-label": `Duplicate ${row.name}` }}>Duplicate<//>
     <${Button} kind="danger" label=${`Delete ${row.name}`} onClick=${() => remove(row)}>Delete<//>`;
   const create = can("editor") && html`<${LinkButton} kind="primary" href=${link("/apps/:appId/surveys/:surveyId", { ...params, surveyId: "new" })}>New survey<//>`;

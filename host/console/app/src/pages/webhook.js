@@ -7,7 +7,7 @@ import { say } from "../lib/notice.js";
 import { html, useState } from "../lib/preact.js";
 import { go, link, route, setQuery } from "../lib/router.js";
 import { inApp } from "../lib/session.js";
-import { Badge, Button, confirm, Copy, Dialog, Empty, ErrorView, Form, Loading, Notice, NumberInput, PageHead, Progress, RestoredDraft, Secret, Table, Tabs, Time, Instant, useSaving } from "../ui/index.js";
+import { Badge, Button, confirm, Copy, Dialog, Discard, Empty, ErrorView, Form, Loading, Notice, NumberInput, PageHead, Progress, RestoredDraft, Secret, Table, Tabs, Time, Instant, useSaving } from "../ui/index.js";
 import { Fields, Health, HealthBadge } from "./webhook/parts.js";
 
 const DAY = 86_400_000;
@@ -82,13 +82,9 @@ const written = ({ url, eventTypes, active, description }) => ({ url, eventTypes
 /** @param {{ path: string, webhook: any, onSaved: (webhook: any) => void }} props */
 function Settings({ path, webhook, onSaved }) {
   const draft = useDraft(`webhook.${webhook.id}`, written(webhook), webhook.version);
-  const done = (/** @type {any} */ saved) => {
-    onSaved(saved);
-    say("Saved.");
-  };
-  const [save, dialog] = useSaving(path, done, draft, written);
+  const [save, dialog] = useSaving(path, onSaved, draft, written);
   return html`<${RestoredDraft} draft=${draft} />
-    <${Form} label="Webhook" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} disabled=${!draft.changed} actions=${draft.changed && html`<${Button} onClick=${draft.discard}>Discard the changes<//>`}>
+    <${Form} label="Webhook" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
       <${Fields} value=${draft.value} onChange=${draft.set} />
     <//>
     ${dialog}`;

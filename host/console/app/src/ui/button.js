@@ -3,7 +3,7 @@ import { complain } from "../lib/notice.js";
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 
 /** Gives the focus to the page where what had it is gone, unless something nearer is found. @param {() => HTMLElement | null | undefined} [find] */
-export const refocus = (find) => setTimeout(() => document.activeElement === document.body && (find?.() ?? document.getElementById("main"))?.focus(), 100);
+export const refocus = (find) => setTimeout(() => document.activeElement === document.body && (find?.() ?? document.getElementById("main"))?.focus({ preventScroll: true }), 100);
 
 /**
  * @param {object} props
@@ -23,15 +23,16 @@ export function Button({ children, onClick, kind = "secondary", label, disabled,
   const busy = pending || own;
   const press = async () => {
     if (busy || !onClick) return;
-    const result = onClick();
-    if (!(result instanceof Promise)) return;
-    setOwn(true);
     try {
+      const result = onClick();
+      if (!(result instanceof Promise)) return;
+      setOwn(true);
       await result;
     } catch (error) {
       complain(error);
     } finally {
       if (there.current) setOwn(false);
+      refocus();
     }
   };
   return html`<button type=${type} class=${`button ${kind}`} ...${rest} aria-label=${label} title=${label} disabled=${disabled} aria-disabled=${busy ? "true" : undefined} aria-busy=${busy ? "true" : undefined} onClick=${onClick && press}>${children}</button>`;

@@ -1,5 +1,6 @@
 // Somebody else changed it meanwhile: shows both, field by field, and saves what one decides.
 import { Conflict, difference, patch } from "../lib/api.js";
+import { say } from "../lib/notice.js";
 import { html, useState } from "../lib/preact.js";
 import { Button } from "./button.js";
 import { Dialog } from "./dialog.js";
@@ -14,7 +15,7 @@ const same = (/** @type {unknown} */ one, /** @type {unknown} */ other) => JSON.
  * @param {Conflict} props.conflict
  * @param {string} props.path of the resource
  * @param {Record<string, any>} [props.value] all that was written: then fields are shown and saved as wholes
- * @param {(saved: any) => void} props.onDone told the resource as it is afterwards
+ * @param {(saved: any, theirs?: boolean) => void} props.onDone told the resource as it is afterwards, and whether it is as somebody else has saved it
  * @param {() => void} props.onClose decides nothing yet: what was written stays
  */
 export function ConflictDialog({ conflict, path, value, onDone, onClose }) {
@@ -24,7 +25,7 @@ export function ConflictDialog({ conflict, path, value, onDone, onClose }) {
   const [chosen, setChosen] = useState(/** @type {Record<string, "mine" | "theirs">} */ ({}));
   const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
   const save = async (/** @type {string[]} */ names) => {
-    if (!names.length) return onDone(theirs);
+    if (!names.length) return onDone(theirs, true);
     try {
       const part = (/** @type {Record<string, any>} */ whole) => Object.fromEntries(names.map((name) => [name, whole[name]]));
       onDone(await patch(path, value ? difference(part(theirs), part(mine)) : part(mine), theirs.version));
@@ -54,7 +55,7 @@ export function ConflictDialog({ conflict, path, value, onDone, onClose }) {
 /**
  * Saves changes of a resource, and asks what is to stand where somebody else was faster.
  * @param {string} path of the resource
- * @param {(saved: any) => unknown} onSaved told the resource as it is afterwards
+ * @param {(saved: any) => any} onSaved told the resource as it is afterwards; answers what is said then, unless that is “Saved.”
  * @param {import("../lib/draft.js").Draft<any>} [draft] what is saved: what is written meanwhile stays
  * @param {(saved: any) => any} [written] what of the resource is in the draft
  * @returns {[save: (change: Record<string, any>, version: number | undefined, value?: Record<string, any>) => Promise<void>, dialog: any]} value: all that was written, where fields are wholes; the dialog stands in the page
@@ -66,10 +67,11 @@ export function useSaving(path, onSaved, draft, written = (saved) => saved) {
     // The page's own form: that of a preview comes later.
     checkJson(document.querySelector("form"));
     const sent = draft?.value;
-    const onDone = async (/** @type {any} */ saved) => {
+    const onDone = async (/** @type {any} */ saved, theirs = false) => {
       close();
       draft?.saved(written(saved), saved.version, sent);
-      await onSaved(saved);
+      const said = await onSaved(saved);
+      if (!theirs) say(said ?? "Saved.");
     };
     try {
       await onDone(await patch(path, change, version));

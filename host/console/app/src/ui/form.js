@@ -1,7 +1,7 @@
 // Fields of forms: a label, a hint, and what the server says is wrong, found by its JSON pointer.
 import { ApiError } from "../lib/api.js";
 import { createContext, html, useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "../lib/preact.js";
-import { Button } from "./button.js";
+import { Button, refocus } from "./button.js";
 import { ErrorView } from "./error.js";
 
 /** @typedef {import("../lib/api.js").FieldError} FieldError */
@@ -50,6 +50,7 @@ export function Form({ onSubmit, children, submit = "Save", actions, disabled, l
       setError(/** @type {Error} */ (thrown));
     } finally {
       setPending(false);
+      refocus();
     }
   };
   return html`<form ref=${form} class="form" aria-label=${label} noValidate onSubmit=${run}>

@@ -15,7 +15,7 @@ export { PageHead } from "./head.js";
 export { Icon } from "./icon.js";
 export { Json, JsonField } from "./json.js";
 export { Layout } from "./layout.js";
-export { Badge, Empty, Notice, RestoredDraft, Toasts } from "./notice.js";
+export { Badge, Discard, Empty, Notice, RestoredDraft, Toasts } from "./notice.js";
 export { Progress } from "./progress.js";
 export { CapEditor, ScheduleEditor } from "./schedule.js";
 export { Secret } from "./secret.js";

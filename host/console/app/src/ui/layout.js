@@ -3,8 +3,9 @@ import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { go, link, route } from "../lib/router.js";
 import { app, can, role, session, signOut } from "../lib/session.js";
 import { shortId } from "../lib/format.js";
+import { kept } from "../lib/storage.js";
 import { Button } from "./button.js";
-import { Questions } from "./dialog.js";
+import { confirm, Questions } from "./dialog.js";
 import { Icon } from "./icon.js";
 import { Toasts } from "./notice.js";
 import { ThemeSelect, TimesSelect } from "./theme.js";
@@ -44,6 +45,9 @@ function AppSwitcher() {
   </select></label>`;
 }
 
+/** Signs out; asks first where something is written that is not saved. */
+const leave = () => (kept("draft.").length ? confirm({ title: "Sign out?", text: "Something is written and not saved. This browser forgets it.", action: "Sign out", danger: true, run: signOut }) : signOut());
+
 /** Who one is, how it looks, and the way out. */
 function UserMenu() {
   const menu = useRef(/** @type {HTMLDetailsElement | null} */ (null));
@@ -63,7 +67,7 @@ function UserMenu() {
     <p>${role.value && html`<strong>${role.value}</strong> in workspace <code title=${app.value?.workspaceId}>${shortId(app.value?.workspaceId ?? "")}</code>`}${operator && html`${role.value && ", "}<strong>operator</strong>`}</p>
     <p><${ThemeSelect} /></p><p><${TimesSelect} /></p>
     <p><a href="/docs">The API</a></p>
-    <${Button} onClick=${signOut}>Sign out<//>
+    <${Button} onClick=${leave}>Sign out<//>
   </div></details>`;
 }
 

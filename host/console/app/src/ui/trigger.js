@@ -1,6 +1,6 @@
 // What something waits for: an event, a screen, a session, a change, the calendar, a segment, a plugin.
 import { useList } from "../lib/load.js";
-import { html } from "../lib/preact.js";
+import { html, useRef } from "../lib/preact.js";
 import { inApp } from "../lib/session.js";
 import { EventName, SegmentChoice, WithChoices } from "./choices.js";
 import { Failed } from "./error.js";
@@ -121,7 +121,10 @@ function Source(props) {
 export function TriggerEditor({ value, onChange, at = "/trigger", kinds = Object.keys(KINDS), optional = false }) {
   const kind = value?.kind ?? "";
   const set = (/** @type {string} */ name) => (/** @type {any} */ next) => onChange(put(value, name, next));
-  const turn = (/** @type {string} */ next) => onChange(next ? { kind: next, ...KINDS[next]?.[1]() } : undefined);
+  // An arrow key chooses another kind at once: what was written of the one before is there again.
+  const { current: kept } = useRef(/** @type {Record<string, any>} */ ({}));
+  if (kind) kept[kind] = value;
+  const turn = (/** @type {string} */ next) => onChange(next ? kept[next] ?? { kind: next, ...KINDS[next]?.[1]() } : undefined);
   const listens = ["event", "screen_view", "session_start", "property_changed"].includes(kind);
   const options = [...(optional || !kind ? [["", "nothing"]] : []), ...[...new Set([...kinds, ...(kind ? [kind] : [])])].map((one) => [one, KINDS[one]?.[0] ?? one])];
   return html`<${WithChoices}>

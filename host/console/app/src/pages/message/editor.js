@@ -1,9 +1,9 @@
 // The editor of a message. The draft is previewed as it is, saved or not.
 import { difference } from "../../lib/api.js";
 import { html } from "../../lib/preact.js";
-import { AudienceEditor, Button, CapEditor, Form, Input, isBlank, NumberInput, Ordered, put, RestoredDraft, ScheduleEditor, Select, Span, Text, TextArea, TriggerEditor } from "../../ui/index.js";
+import { AudienceEditor, CapEditor, Discard, Form, Input, isBlank, NumberInput, Ordered, put, RestoredDraft, ScheduleEditor, Select, Span, Text, TextArea, TriggerEditor } from "../../ui/index.js";
 import { Theme } from "../survey/look.js";
-import { blankVariant, letter, MODES, TRIGGERS } from "./kinds.js";
+import { blankVariant, fitting, letter, MODES, TRIGGERS } from "./kinds.js";
 import { trialClass, Try } from "./preview.js";
 import { Variant } from "./variant.js";
 
@@ -25,23 +25,19 @@ function Delivery({ value = {}, onChange }) {
 }
 
 /** @param {{ draft: any, type: string }} props */
-function Fields({ draft: { value, set: change }, type }) {
+function Fields({ draft, type }) {
+  const { value, set: change } = draft;
   const set = (/** @type {string} */ name) => (/** @type {any} */ next) => change((/** @type {any} */ before) => put(before, name, next));
   const { mode, variants = [] } = value;
   const whole = variants.reduce((/** @type {number} */ sum, /** @type {any} */ variant) => sum + (variant.weight ?? 1), 0);
-  const turn = (/** @type {string} */ next) => change((/** @type {any} */ before) => {
-    const kept = TRIGGERS[next]?.includes(before.trigger?.kind) ? before.trigger : undefined;
-    const bare = put(put(before, "mode", next), "trigger", kept);
-    return next == "transactional" ? put(put(bare, "audience", undefined), "schedule", undefined) : bare;
-  });
   return html`
     <${Input} label="Name" at="/name" value=${value.name} onInput=${set("name")} />
     <${TextArea} label="Description" at="/description" rows=${2} value=${value.description ?? ""} onInput=${(/** @type {string} */ text) => set("description")(text || undefined)} />
-    <${Select} label="It is sent by" at="/mode" value=${mode} options=${MODES[type]} onChange=${turn} />
+    <${Select} label="It is sent by" at="/mode" value=${mode} options=${MODES[type]} onChange=${set("mode")} />
     <h2>What it says</h2>
     <${Ordered} items=${variants} least=${1} most=${10} onChange=${set("variants")} add="Add a variant" blank=${() => blankVariant(type)} copy=${(/** @type {any} */ { id, ...variant }) => variant} name=${(/** @type {any} */ _, /** @type {number} */ index) => `variant ${letter(index)}`}
       render=${(/** @type {any} */ variant, /** @type {number} */ index, /** @type {any} */ one) => html`<fieldset><legend>Variant ${letter(index)}</legend><${Variant} type=${type} value=${variant} onChange=${one} at=${`/variants/${index}`} whole=${whole} alone=${variants.length == 1} /></fieldset>`} />
-    ${TRIGGERS[mode] && html`<fieldset><legend>When</legend><${TriggerEditor} value=${value.trigger} onChange=${set("trigger")} kinds=${TRIGGERS[mode]} optional=${mode == "scheduled"} /></fieldset>`}
+    ${TRIGGERS[mode] && html`<fieldset><legend>When</legend><${TriggerEditor} value=${fitting(draft).trigger} onChange=${set("trigger")} kinds=${TRIGGERS[mode]} optional=${mode == "scheduled"} /></fieldset>`}
     ${mode != "transactional" && html`
       <details open=${!isBlank(value.audience)}><summary>For whom</summary><${AudienceEditor} value=${value.audience} onChange=${set("audience")} /></details>
       <details open=${!isBlank(value.schedule)}><summary>Schedule</summary><${ScheduleEditor} value=${value.schedule} onChange=${set("schedule")} /></details>`}
@@ -57,7 +53,7 @@ function Fields({ draft: { value, set: change }, type }) {
 /** @param {{ campaign: any, draft: import("../../lib/draft.js").Draft<any>, save: (change: any, version?: number) => Promise<void> }} props */
 export const Editor = ({ campaign, draft, save }) => html`<${RestoredDraft} draft=${draft} />
     <div class=${trialClass()}>
-      <${Form} label="Message" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} disabled=${!draft.changed} actions=${draft.changed && html`<${Button} onClick=${draft.discard}>Discard the changes<//>`}>
+      <${Form} label="Message" onSubmit=${() => save(difference(draft.base, fitting(draft)), draft.version)} disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
         <${Fields} draft=${draft} type=${campaign.type} />
       <//>
       <${Try} campaign=${campaign} draft=${draft.value} changed=${draft.changed} />

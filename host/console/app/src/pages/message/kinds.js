@@ -1,4 +1,5 @@
 // What the two kinds of messages have in common and what not.
+import { put } from "../../ui/fields.js";
 
 /** @typedef {"push" | "in_app"} Type */
 /** @type {Record<string, string>} */
@@ -29,6 +30,19 @@ export const letter = (index) => (index < 0 ? "deleted" : String.fromCharCode(65
 
 /** What a variant is called in lists of results. @param {any} campaign @param {string} id */
 export const variantName = (campaign, id) => `Variant ${letter(campaign.variants.findIndex((/** @type {any} */ variant) => variant.id == id))}`;
+
+/**
+ * What is saved of a draft. What its mode does not take goes, unless the message has it already. Until then it stays: who has only
+ * looked at another mode finds the audience as it was.
+ * @param {{ base: any, value: any }} draft
+ */
+export function fitting({ base, value }) {
+  const { mode, trigger } = value;
+  const own = mode == base.mode ? base : {};
+  const fits = !trigger || [...(TRIGGERS[mode] ?? []), own.trigger?.kind].includes(trigger.kind);
+  const kept = { ...(!fits && { trigger: own.trigger }), ...(mode == "transactional" && { audience: own.audience, schedule: own.schedule }) };
+  return Object.entries(kept).reduce((all, [name, one]) => put(all, name, one), value);
+}
 
 /** What people write of a message; its status is changed by buttons. @param {Record<string, any>} campaign */
 export function written(campaign) {

@@ -87,7 +87,7 @@ export function Try({ campaign, draft, changed }) {
   const index = Math.min(Number(chosen), variants.length - 1);
   const variant = variants[index];
   const push = campaign.type == "push";
-  const transactional = campaign.mode == "transactional";
+  const transactional = draft.mode == "transactional";
   const { locale } = askedFor();
   const content = push || !variant ? variant : spoken(variant, locale);
   // What was resolved is shown as long as it is what is written.

@@ -1,6 +1,6 @@
 // What became of a message: each delivery with its way, who was to get it, and the numbers.
 import { downloadCsv } from "../../lib/download.js";
-import { number, percent, shortId, utcDay, words } from "../../lib/format.js";
+import { everyDay, number, percent, shortId, utcDay, words } from "../../lib/format.js";
 import { useList, useResource, whole } from "../../lib/load.js";
 import { html } from "../../lib/preact.js";
 import { link, route, setQuery } from "../../lib/router.js";
@@ -112,11 +112,12 @@ export function Analytics({ campaign }) {
     ...all.map((name) => ({ title: title(name), end: true, render: (/** @type {any} */ row) => number(row[name]) })),
     { title: "Clicked of seen", end: true, render: (/** @type {any} */ row) => percent(row.displayed ? row.clicked / row.displayed : null) },
   ];
-  const lines = all.filter((name) => series.some((/** @type {any} */ one) => one[name] > 0)).slice(0, 6).map((name) => ({ name: title(name), values: series.map((/** @type {any} */ one) => one[name]) }));
+  const days = series.length ? everyDay(series, from, to) : [];
+  const lines = all.filter((name) => series.some((/** @type {any} */ one) => one[name] > 0)).slice(0, 6).map((name) => ({ name: title(name), values: days.map((one) => one[name] ?? 0) }));
   return html`${filter}
     <${Funnel} title="In all" steps=${steps.map((name) => ({ label: title(name), value: totals[name] }))} name="Messages" />
     <p>${present(OTHERS, totals).map((name) => `${title(name)}: ${number(totals[name])}`).join(", ")}.</p>
-    ${series.length > 0 && html`<${Chart} title="By the day (UTC)" head="Day" labels=${series.map((/** @type {any} */ one) => utcDay(one.at))} series=${lines} />`}
+    ${days.length > 0 && html`<${Chart} title="By the day (UTC)" head="Day" labels=${days.map(({ at }) => utcDay(at))} series=${lines} />`}
     <h2>By variant</h2>
     <${Table} label="By variant" list=${whole(perVariant)} columns=${columns} id=${(/** @type {any} */ row) => row.variantId} empty=${html`<${Empty} title="No variant has numbers" />`} />
     ${perAction.length > 0 && html`<${Chart} kind="bars" title="What was pressed" head="Button" labels=${perAction.map(({ actionId = "" }) => actionId)} series=${[{ name: "clicked", values: perAction.map(({ clicked = 0 }) => clicked) }]} />`}`;

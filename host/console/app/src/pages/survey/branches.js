@@ -122,11 +122,11 @@ export function Branches({ value, onChange }) {
     <h2>Branches</h2>
     <p class="hint">After a question, the first branch whose condition holds is taken. Without one, the next question comes; after the last, the first end screen.</p>
     <${Ordered} items=${flow.branches} most=${200} add="Add a branch" onChange=${set("branches")} name=${(/** @type {any} */ _, /** @type {number} */ index) => `branch ${index + 1}`}
-      blank=${() => ({ id: freshId("b", flow.branches), from: first, when: null, to: flow.endScreens[0] ? { endScreenId: flow.endScreens[0].id } : { questionId: flow.questions.at(-1).id } })}
-      copy=${(/** @type {any} */ branch) => ({ ...structuredClone(branch), id: freshId("b", flow.branches) })}
+      blank=${() => ({ id: freshId("b"), from: first, when: null, to: flow.endScreens[0] ? { endScreenId: flow.endScreens[0].id } : { questionId: flow.questions.at(-1).id } })}
+      copy=${(/** @type {any} */ branch) => ({ ...structuredClone(branch), id: freshId("b") })}
       render=${(/** @type {any} */ branch, /** @type {number} */ index, /** @type {any} */ change) => html`<${Branch} value=${branch} onChange=${change} flow=${flow} at=${`/flow/branches/${index}`} />`} />
     <h2>End screens</h2>
     <${Ordered} items=${flow.endScreens} most=${20} add="Add an end screen" onChange=${set("endScreens")} name=${(/** @type {any} */ _, /** @type {number} */ index) => `end screen ${index + 1}`}
-      blank=${() => ({ id: freshId("end", flow.endScreens), title: "Thank you!" })}
+      blank=${() => ({ id: freshId("end"), title: "Thank you!" })}
       render=${(/** @type {any} */ screen, /** @type {number} */ index, /** @type {any} */ change) => html`<${Screen} value=${screen} onChange=${change} index=${index} at=${`/flow/endScreens/${index}`} />`} />`;
 }

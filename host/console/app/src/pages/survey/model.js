@@ -1,6 +1,6 @@
 // What a survey is made of: types of questions, ids, texts for translators, the ways of a flow.
+import { put } from "../../ui/fields.js";
 import { operatorName } from "../../ui/filter.js";
-import { put } from "../../ui/index.js";
 
 /** @typedef {Record<string, any>} Question */
 
@@ -22,7 +22,10 @@ export function wrong(survey) {
   return name && `flow.${name} has to be a list of objects.`;
 }
 
-const items = (/** @type {string} */ prefix, /** @type {string[]} */ labels) => labels.map((label, index) => ({ id: `${prefix}${index + 1}`, label }));
+/** An id that nothing has, and nothing that was deleted had: answers and translations are kept under ids. @param {string} prefix */
+export const freshId = (prefix) => `${prefix}_${crypto.randomUUID().slice(0, 8)}`;
+
+const items = (/** @type {string} */ prefix, /** @type {string[]} */ labels) => labels.map((label) => ({ id: freshId(prefix), label }));
 const options = () => ({ options: items("o", ["First", "Second"]) });
 
 /** Types of questions: their names, and what a new one has. @type {Record<string, [string, () => Question]>} */
@@ -34,7 +37,7 @@ export const TYPES = {
   thumbs: ["Thumbs up or down", () => ({})],
   single_choice: ["One of some", options],
   multiple_choice: ["Some of some", options],
-  picture_choice: ["Pictures", () => ({ options: [{ id: "o1", label: "First", imageUrl: "https://" }, { id: "o2", label: "Second", imageUrl: "https://" }] })],
+  picture_choice: ["Pictures", () => ({ options: items("o", ["First", "Second"]).map((one) => ({ ...one, imageUrl: "https://" })) })],
   ranking: ["An order", options],
   matrix: ["Rows and columns", () => ({ rows: items("r", ["First row", "Second row"]), columns: items("c", ["Bad", "Good"]) })],
   short_text: ["A line of text", () => ({})],
@@ -53,13 +56,8 @@ export const CHOICES = ["single_choice", "multiple_choice", "ranking", "picture_
 /** What limits answers, at the question or under `validation`. @type {Record<string, string[]>} */
 export const LIMITS = { multiple_choice: ["minSelections", "maxSelections"], short_text: ["minLength", "maxLength", "format"], long_text: ["minLength", "maxLength", "format"], number: ["min", "max", "step"], date: ["min", "max"] };
 
-/** An id that is not taken: `q3`. @param {string} prefix @param {Record<string, any>[]} taken */
-export function freshId(prefix, taken) {
-  for (let number = taken.length + 1; ; number++) if (!taken.some(({ id }) => id == `${prefix}${number}`)) return `${prefix}${number}`;
-}
-
-/** A new question. @param {Question[]} questions @param {string} [type] @returns {Question} */
-export const newQuestion = (questions, type = "single_choice") => ({ id: freshId("q", questions), type, title: "A question", required: false, ...TYPES[type]?.[1]() });
+/** A new question. @param {string} [type] @returns {Question} */
+export const newQuestion = (type = "single_choice") => ({ id: freshId("q"), type, title: "A question", required: false, ...TYPES[type]?.[1]() });
 
 /** The same question with another type: it keeps what both types have. @param {Question} question @param {string} type @returns {Question} */
 export function turned(question, type) {
@@ -79,7 +77,7 @@ export const newSurvey = () => ({
   priority: 0,
   trigger: { kind: "event", eventName: "", delaySeconds: 0, occurrence: { mode: "every" } },
   flow: {
-    questions: [newQuestion([], "nps")].map((question) => ({ ...question, title: "How likely are you to recommend us?", required: true })),
+    questions: [{ ...newQuestion("nps"), id: "q1", title: "How likely are you to recommend us?", required: true }],
     branches: [],
     endScreens: [{ id: "thanks", title: "Thank you!", button: { label: "Close", action: "close" } }],
     progressStyle: "bar",
@@ -93,20 +91,40 @@ export const spokenOf = ({ questions, endScreens }) => ({ questions, endScreens 
 /** A flow with all its parts. @param {any} survey */
 export const flowOf = ({ flow }) => ({ questions: [], branches: [], endScreens: [], ...flow });
 
-/** A survey with another id of a question, wherever it is named. @param {any} survey @param {number} index @param {string} to */
-export function renamed(survey, index, to) {
-  const text = (/** @type {any} */ value) => JSON.parse(JSON.stringify(value), (key, one) => (key == "questionId" && one === from ? to : one));
+/**
+ * A survey with another id of a question, or of something in it, wherever it is named.
+ * @param {any} survey
+ * @param {number} index of the question
+ * @param {string} to
+ * @param {string} [member] of the question: options, rows, columns, fields
+ * @param {number} [place] in the member
+ */
+export function renamed(survey, index, to, member, place = 0) {
   const flow = flowOf(survey);
-  const from = flow.questions[index].id;
+  const question = flow.questions[index];
+  const { id } = question;
+  const from = member ? question[member][place].id : id;
+  const now = (/** @type {any} */ one) => (one === from ? to : one);
+  /** The answer in a condition: options; of a matrix, columns by their rows. @param {any} value @returns {any} */
+  const answer = (value) => {
+    if (Array.isArray(value)) return value.map(now);
+    if (!value || typeof value != "object") return now(value);
+    return Object.fromEntries(Object.entries(value).map(([row, column]) => (member == "rows" ? [now(row), column] : [row, now(column)])));
+  };
+  const named = (/** @type {string} */ key, /** @type {any} */ one) => {
+    if (!member) return key == "questionId" || key == "from" ? now(one) : one;
+    return one?.questionId === id && "value" in one ? { ...one, value: answer(one.value) } : one;
+  };
   const changed = {
     ...flow,
-    questions: flow.questions.with(index, { ...flow.questions[index], id: to }),
-    branches: flow.branches.map((/** @type {any} */ branch) => ({ ...text(branch), from: branch.from == from ? to : branch.from })),
+    questions: flow.questions.with(index, member ? put(question, member, question[member].with(place, { ...question[member][place], id: to })) : { ...question, id: to }),
+    branches: JSON.parse(JSON.stringify(flow.branches), named),
   };
-  if (flow.startQuestionId == from) changed.startQuestionId = to;
+  if (!member && flow.startQuestionId == from) changed.startQuestionId = to;
   const { localization } = survey;
   if (!localization) return { ...survey, flow: changed };
-  const path = (/** @type {string} */ name) => (name.startsWith(`questions/${from}/`) ? `questions/${to}/${name.slice(11 + from.length)}` : name);
+  const stem = member ? `questions/${id}/${member}/` : "questions/";
+  const path = (/** @type {string} */ name) => (`${name}/`.startsWith(`${stem}${from}/`) ? stem + to + name.slice(stem.length + from.length) : name);
   const translations = Object.fromEntries(Object.entries(localization.translations ?? {}).map(([locale, texts]) => [locale, Object.fromEntries(Object.entries(/** @type {any} */ (texts)).map(([name, one]) => [path(name), one]))]));
   return { ...survey, flow: changed, localization: { ...localization, translations } };
 }

@@ -40,7 +40,8 @@ export const answersSo = (attempt, questionId, type, wanted) =>
 export function reportOf(perQuestion, attempts) {
   return perQuestion.map((all) => {
     const given = attempts.flatMap(({ answers }) => answers.filter((/** @type {any} */ one) => one.questionId == all.questionId).map((/** @type {any} */ one) => one.answerValue));
-    const answers = given.filter((value) => value !== null);
+    // Who is past a statement has seen it, whatever the SDK says.
+    const answers = given.filter((value) => value !== null || all.type == "statement");
     /** @type {Map<string, number>} */
     const counts = new Map(all.distribution.map((/** @type {any} */ { value }) => [JSON.stringify(value), 0]));
     for (const value of answers.flatMap((one) => valuesOf(all.type, one))) counts.set(JSON.stringify(value), (counts.get(JSON.stringify(value)) ?? 0) + 1);
