@@ -46,7 +46,14 @@ export const log = {
 
 const millis = (micros) => Number(micros) / 1000;
 const micros = (millis) => BigInt(Math.round(millis * 1000));
-const encode = (value) => new TextEncoder().encode(JSON.stringify(value));
+
+/** What is kept of a subject or a timer, as bytes. What JSON leaves out, such as a function, would be kept as nothing. */
+function encode(value) {
+  const text = JSON.stringify(value);
+  if (text === undefined) throw new TypeError(`what is kept must be JSON, and is ${String(value)}`);
+  return new TextEncoder().encode(text);
+}
+
 const decode = (bytes) => (bytes === undefined ? undefined : JSON.parse(new TextDecoder().decode(bytes)));
 
 /** A value of the contract as JavaScript has it. */
@@ -118,7 +125,24 @@ function history(found, properties) {
 }
 
 /** An exception as the log shows it: its message, then its places, which are all that an engine's stack may have. */
-const told = (error) => `${error}\n${error.stack ?? ""}`.trimEnd();
+const told = (error) => `${String(error)}\n${error?.stack ?? ""}`.trimEnd();
+
+/** Code and message of what was thrown. What has none that are texts is a mistake, which the log tells of. */
+function stated(error) {
+  if (typeof error?.code === "string" && typeof error.message === "string") return error;
+  log.error(told(error));
+  return { code: "exception", message: String(error) };
+}
+
+/** What `check` threw, as problems: one, or a list of them. */
+function problems(error) {
+  const thrown = [error].flat();
+  if (thrown.length === 0) thrown.push(new Error("`check` threw an empty list"));
+  return thrown.map((one) => {
+    const { code, pointer, message } = stated(one);
+    return problem(code, typeof pointer === "string" ? pointer : "", message);
+  });
+}
 
 /** What all kinds have in common: what a plugin says of itself, and what its configurations read. */
 function declared(plugin) {
@@ -152,8 +176,7 @@ function declared(plugin) {
         try {
           return read(JSON.parse(text));
         } catch (error) {
-          if (error instanceof Error) log.error(told(error));
-          throw error instanceof Error ? [problem("exception", "", String(error))] : [error].flat();
+          throw problems(error);
         }
       },
     },
@@ -165,8 +188,8 @@ function decide(body) {
   try {
     body();
   } catch (error) {
-    if (error instanceof Error) log.error(told(error));
-    throw error instanceof Error ? refusal("exception", String(error)) : error;
+    const { code, message } = stated(error);
+    throw refusal(code, message);
   }
 }
 
@@ -202,7 +225,10 @@ class Subject {
 
   /** A saved property; `undefined` is missing. */
   property(key) { return fromWit(this.host.subjectProperty(this.item, key)); }
-  /** A fact: `platform`, `country`, `locale`, `app_version`, `external_id`, `identified`, … */
+  /**
+   * A fact: `platform`, `country`, `locale`, `timezone`, `app_version`, `external_id`, `identified`, `first_seen_at`,
+   * `last_seen_at`, `event_count`, `survey_interactions`, `message_interactions`, `held_back` or `merged_states`.
+   */
   fact(name) { return fromWit(this.host.subjectFact(this.item, name)); }
   /** How many earlier events of this name happened within so many milliseconds (none: ever), to 1,000. */
   countEvents(name, within) {

@@ -328,7 +328,10 @@ class Subject:
         return _from_wit(self._host.subject_property(self._item, key))
 
     def fact(self, name: str) -> Any:
-        """A fact: `platform`, `country`, `locale`, `app_version`, `external_id`, `identified`, …"""
+        """A fact: `platform`, `country`, `locale`, `timezone` (`Europe/Vienna`), `app_version`, `external_id`, `identified`,
+        `first_seen_at`, `last_seen_at`, `event_count`, `survey_interactions`, `message_interactions`, `held_back` or
+        `merged_states`: by campaign `own`, what is kept of the subject, and `others`, what was kept of people who were
+        merged into it since, in hexadecimal digits. It is there until a state is stored, which then follows from all."""
         return _from_wit(self._host.subject_fact(self._item, name))
 
     def count_events(self, name: str, within: Optional[timedelta] = None) -> int:
@@ -539,6 +542,7 @@ class Recipient:
         return self._data.get(self._row, key)
 
     def fact(self, name: str) -> Any:
+        """A fact, as those of subjects."""
         return _from_wit(self._host.subject_fact(self._item, name))
 
     def recent_events(

@@ -149,7 +149,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// State and payloads that can't be read or written refuse the batch.
+/// Payloads that can't be read, and what can't be written, refuse the batch.
 impl From<serde_json::Error> for Refusal {
     fn from(error: serde_json::Error) -> Self {
         Self::new("invalid_json", error.to_string())

@@ -56,8 +56,8 @@ impl Instant {
 
     /// Reads an ISO 8601 date (`2026-01-31`) or date-time (`2026-01-31T09:30:00.000Z`).
     ///
-    /// Seconds and their fraction may be left out. Without an offset it is UTC. None: not such a text, or
-    /// a day that does not exist.
+    /// Seconds and their fraction may be left out. Without an offset it is UTC. A leap second, the 60th of a day's last
+    /// minute in UTC (RFC 3339, section 5.7), is the second after it. None: not such a text, or a day that does not exist.
     pub fn parse(text: &str) -> Option<Self> {
         let mut cursor = Cursor(text.as_bytes());
         let year = i64::from(cursor.digits(4)?);
@@ -71,8 +71,11 @@ impl Instant {
         let mut micros = days_from_calendar(year, month, day) * SECONDS_PER_DAY * MICROS_PER_SECOND;
         if !cursor.0.is_empty() {
             cursor.byte(b'T').or_else(|| cursor.byte(b't'))?;
-            micros += cursor.time_of_day()?;
-            micros -= cursor.offset_micros()?;
+            let (of_day, leaps) = cursor.time_of_day()?;
+            micros += of_day - cursor.offset_micros()?;
+            if leaps && Self(micros).seconds().rem_euclid(SECONDS_PER_DAY) != 0 {
+                return None;
+            }
         }
         cursor.0.is_empty().then_some(Self(micros))
     }
@@ -155,7 +158,8 @@ impl Cursor<'_> {
         })
     }
 
-    fn time_of_day(&mut self) -> Option<i64> {
+    /// Microseconds since midnight, and whether it says to be a leap second.
+    fn time_of_day(&mut self) -> Option<(i64, bool)> {
         let hour = self.digits(2)?;
         self.byte(b':')?;
         let minute = self.digits(2)?;
@@ -167,8 +171,9 @@ impl Cursor<'_> {
                 micros = self.fraction_micros()?;
             }
         }
-        let valid = hour < 24 && minute < 60 && second < 60;
-        valid.then(|| i64::from(hour * 3600 + minute * 60 + second) * MICROS_PER_SECOND + micros)
+        let seconds = i64::from(hour * 3600 + minute * 60 + second);
+        let valid = hour < 24 && minute < 60 && second <= 60;
+        valid.then_some((seconds * MICROS_PER_SECOND + micros, second == 60))
     }
 
     fn fraction_micros(&mut self) -> Option<i64> {
@@ -270,6 +275,29 @@ mod tests {
             ("0001-01-01", "0001-01-01T00:00:00.000Z"),
         ] {
             assert_eq!(round_trip(text).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_leap_second_is_the_second_after_it() {
+        for (text, expected) in [
+            ("2027-12-31T23:59:60Z", Some("2028-01-01T00:00:00.000Z")),
+            ("2016-12-31T23:59:60.5Z", Some("2017-01-01T00:00:00.500Z")),
+            ("2016-12-31T23:59:60", Some("2017-01-01T00:00:00.000Z")),
+            (
+                "2017-01-01T05:29:60+05:30",
+                Some("2017-01-01T00:00:00.000Z"),
+            ),
+            (
+                "1990-12-31T15:59:60-08:00",
+                Some("1991-01-01T00:00:00.000Z"),
+            ),
+            ("2016-12-31T23:59:61Z", None),
+            ("2016-12-31T23:58:60Z", None),
+            ("2016-12-31T22:59:60Z", None),
+            ("2016-12-31T23:59:60+01:00", None),
+        ] {
+            assert_eq!(round_trip(text).as_deref(), expected, "{text}");
         }
     }
 

@@ -63,6 +63,19 @@ impl<P: Trigger> TriggerTest<P> {
         })
     }
 
+    /// The same campaign after somebody has given it another configuration, or another plugin: states, timers and earlier
+    /// events stay.
+    pub fn changed<Q: Trigger>(self, config: &Json) -> Result<TriggerTest<Q>, Vec<Problem>> {
+        let changed = TriggerTest::<Q>::new(config)?;
+        Ok(TriggerTest {
+            now: self.now,
+            events: self.events,
+            subjects: self.subjects,
+            explanations: self.explanations,
+            ..changed
+        })
+    }
+
     /// What `check` said that decisions read.
     pub fn reads(&self) -> &Reads {
         &self.reads
@@ -304,5 +317,41 @@ mod tests {
     fn a_call_that_sets_too_many_timers_has_failed() {
         let mut campaign = TriggerTest::<Alarms>::new(&json!({})).unwrap();
         set(&mut campaign, "ana", 1..66);
+    }
+
+    /// Keeps a text, which it takes for a number where its configuration says so.
+    struct Keeper;
+
+    impl Trigger for Keeper {
+        type Config = Json;
+
+        fn check(_: &Json) -> Result<Reads, Vec<Problem>> {
+            Ok(Reads::new().events(["keep"]))
+        }
+
+        fn on_event(
+            config: &Json,
+            _: &Event<'_>,
+            subject: &Subject<'_>,
+        ) -> Result<Decision, Refusal> {
+            if config["numbers"] == true {
+                subject.state::<u32>()?;
+            }
+            subject.set_state(&"a text")?;
+            Ok(Decision::Fire)
+        }
+    }
+
+    #[test]
+    #[should_panic(
+        expected = "invalid_state: the state kept of this person has another form: invalid type"
+    )]
+    fn a_state_of_another_form_is_refused_as_that() {
+        let mut campaign = TriggerTest::<Keeper>::new(&json!({})).unwrap();
+        assert!(campaign.send("ana", "keep", json!({})));
+        let numbers = json!({"numbers": true});
+        let mut campaign = campaign.changed::<Keeper>(&numbers).unwrap();
+        assert!(campaign.send("ben", "keep", json!({})), "nothing is kept");
+        campaign.send("ana", "keep", json!({}));
     }
 }

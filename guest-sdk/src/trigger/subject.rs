@@ -197,10 +197,14 @@ impl<'c> Subject<'c> {
 
     /// What was last kept of the subject for this campaign. None: nothing.
     pub fn state<T: DeserializeOwned>(&self) -> Result<Option<T>, Refusal> {
-        self.state_bytes()
-            .map(|bytes| serde_json::from_slice(&bytes))
-            .transpose()
-            .map_err(Refusal::from)
+        let Some(bytes) = self.state_bytes() else {
+            return Ok(None);
+        };
+        let state = serde_json::from_slice(&bytes).map_err(|error| {
+            let message = format!("the state kept of this person has another form: {error}");
+            Refusal::new("invalid_state", message)
+        })?;
+        Ok(Some(state))
     }
 
     /// Keeps something of the subject for this campaign, at most 4 KiB as JSON. More ends the call.
@@ -255,7 +259,7 @@ impl<'c> Subject<'c> {
             .cancel_timer(self.campaign(), self.event.item(), key);
     }
 
-    /// Cancels all timers of the subject for this campaign.
+    /// Cancels all timers of the subject for this campaign, and its firings that wait for quiet hours or a pause to end.
     pub fn cancel_timers(&self) {
         self.host()
             .cancel_timers(self.campaign(), self.event.item());

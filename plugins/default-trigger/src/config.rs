@@ -18,6 +18,8 @@ pub struct Config {
     pub(crate) delay: Option<Duration>,
     pub(crate) occurrence: Occurrence,
     pub(crate) cancellations: Vec<Cancellation>,
+    /// A number of what matches, in states; 0 where nothing is kept.
+    pub(crate) listens: u16,
     /// Whom it is for; without, everybody.
     pub(crate) audience: Option<Audience>,
     /// The properties that are read; filters and sources name them by their number here.
@@ -48,6 +50,13 @@ pub(crate) enum Occurrence {
     EveryNth(u32),
     /// Those that are at least the n-th within a span.
     AtLeast(u32, Duration),
+}
+
+impl Occurrence {
+    /// Whether events count, and not firings.
+    pub(crate) fn counts(self) -> bool {
+        !matches!(self, Self::Every | Self::Once | Self::OncePerSession)
+    }
 }
 
 impl fmt::Display for Occurrence {

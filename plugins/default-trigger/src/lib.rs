@@ -4,12 +4,14 @@ mod audience;
 mod config;
 mod explain;
 mod history;
+mod listens;
 mod occurrence;
 mod read;
 pub mod rules;
 mod source;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use nudge_guest::trigger::{Decision, Event, Subject, Timer, Trigger};
 use nudge_guest::{Description, Problem, Reads, Refusal, export};
@@ -61,8 +63,7 @@ impl Trigger for DefaultTrigger {
         timer: &Timer<'_>,
         subject: &Subject<'_>,
     ) -> Result<Decision, Refusal> {
-        explain::due(config, subject);
-        Ok(occurrence::due(config, &timer.payload(), subject))
+        Ok(occurrence::due(config, timer, subject))
     }
 }
 

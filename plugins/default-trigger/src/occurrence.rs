@@ -6,11 +6,11 @@ mod state;
 
 use std::time::Duration;
 
-use nudge_guest::trigger::{Decision, Event, Subject};
+use nudge_guest::trigger::{Decision, Event, Subject, Timer};
 use nudge_guest::{PastEvent, Refusal};
 
 use crate::config::{Config, Occurrence};
-use crate::history;
+use crate::{explain, history, waiting};
 use state::State;
 
 /// Numbers that an event's id makes.
@@ -30,7 +30,7 @@ pub(crate) fn is_first_of_session(
         return false;
     }
     state.session = session;
-    state.save(subject);
+    state.save(config, subject);
     true
 }
 
@@ -49,7 +49,11 @@ pub(crate) fn decide(
         _ => counts(config, event, subject)?,
     };
     subject.explain("occurrence", fires, || config.occurrence.to_string());
-    Ok(decision(fires && config.is_for(subject)))
+    let fires = fires && config.is_for(subject);
+    if fires && config.occurrence.counts() {
+        remember_firing(config, subject);
+    }
+    Ok(decision(fires))
 }
 
 /// Decides about an event that may have the one firing. Somebody whom the campaign is not for has not had it, and nobody
@@ -74,8 +78,7 @@ fn decision(fires: bool) -> Decision {
 /// Decides about an event that matches, after a delay.
 ///
 /// Modes that count, count the event now. Those that fire once do when the timer is due: what is
-/// cancelled has not fired. Whom the campaign is for is asked then too. Each event's firing waits by itself, under
-/// the event's id.
+/// cancelled has not fired. Whom the campaign is for is asked then too. Each event's firing waits by itself.
 pub(crate) fn delay(
     config: &Config,
     event: &Event<'_>,
@@ -88,7 +91,7 @@ pub(crate) fn delay(
     };
     subject.explain("occurrence", waits, || config.occurrence.to_string());
     if waits {
-        subject.set_timer(&subject.event_id(), delay, &event.session().to_le_bytes());
+        waiting::wait(event, subject, delay);
         subject.explain("delay", false, || {
             format!("waits {} seconds", delay.as_secs())
         });
@@ -96,19 +99,41 @@ pub(crate) fn delay(
     Ok(Decision::Pass)
 }
 
-/// Decides about a timer that is due. `payload` is the session that the event was in.
-pub(crate) fn due(config: &Config, payload: &[u8], subject: &Subject<'_>) -> Decision {
+/// Decides about a timer that is due.
+pub(crate) fn due(config: &Config, timer: &Timer<'_>, subject: &Subject<'_>) -> Decision {
+    let Some(session) = waiting::session(timer, subject) else {
+        let told = || "the timer is of another plugin".to_owned();
+        subject.explain("delay", false, told);
+        return Decision::Pass;
+    };
+    if let Some(name) = waiting::cancelled_by(config, timer, subject) {
+        let told = || format!("{name} came during the delay");
+        subject.explain("delay", false, told);
+        return Decision::Pass;
+    }
+    explain::due(config, subject);
     if !config.is_for(subject) {
         return Decision::Pass;
     }
-    let session = payload.try_into().map_or(0, u32::from_le_bytes);
     let fires = match config.occurrence {
         Occurrence::Once => fires_once(config, subject, None),
         Occurrence::OncePerSession => fires_once(config, subject, Some(session)),
         _ => true,
     };
     subject.explain("occurrence", fires, || config.occurrence.to_string());
+    if fires && config.occurrence.counts() {
+        remember_firing(config, subject);
+    }
     decision(fires)
+}
+
+/// Remembers that the campaign fires, for the day when it is to do so once.
+fn remember_firing(config: &Config, subject: &Subject<'_>) {
+    let mut state = State::of(config, subject);
+    if !state.has_fired {
+        state.has_fired = true;
+        state.save(config, subject);
+    }
 }
 
 /// Whether nothing fired yet, or nothing in this session; remembers that it does now.
@@ -138,7 +163,7 @@ fn fires_once(config: &Config, subject: &Subject<'_>, session: Option<u32>) -> b
     state.numbers = vec![mark];
     state.numbers.extend(number(&subject.event_id()));
     state.numbers.extend(earlier);
-    state.save(subject);
+    state.save(config, subject);
     true
 }
 
@@ -197,7 +222,7 @@ fn counts(config: &Config, event: &Event<'_>, subject: &Subject<'_>) -> Result<b
         }
         Occurrence::Every | Occurrence::Once | Occurrence::OncePerSession => return Ok(true),
     };
-    state.save(subject);
+    state.save(config, subject);
     Ok(fires)
 }
 

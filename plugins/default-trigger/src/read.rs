@@ -8,6 +8,7 @@ use nudge_guest::filter::Filter;
 
 use crate::audience::{Audience, AudienceReader};
 use crate::config::{Cancellation, Config, Occurrence};
+use crate::listens;
 use crate::source::{Change, Scalar, Source};
 
 const MAX_NAME: usize = 200;
@@ -95,6 +96,7 @@ impl Reader {
             delay: None,
             occurrence: Occurrence::Every,
             cancellations: Vec::new(),
+            listens: 0,
             audience: None,
             paths: Vec::new(),
         };
@@ -128,6 +130,9 @@ impl Reader {
         }
         if let Some(place) = trigger.find("cancelOn") {
             config.cancellations = self.cancellations(&place);
+        }
+        if config.occurrence != Occurrence::Every || config.source.is_session() {
+            config.listens = listens::number(trigger.node());
         }
         config
     }

@@ -2,6 +2,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 
 mod audience;
+mod changes;
 mod configuration;
 mod delay;
 mod occurrence;

@@ -99,7 +99,12 @@ export interface Subject {
   set state(value: Json | undefined);
   /** A saved property. */
   property(key: string): Json | undefined;
-  /** A fact: `platform`, `country`, `locale`, `app_version`, `external_id`, `identified`, … */
+  /**
+   * A fact: `platform`, `country`, `locale`, `timezone` (`Europe/Vienna`), `app_version`, `external_id`, `identified`,
+   * `first_seen_at`, `last_seen_at`, `event_count`, `survey_interactions`, `message_interactions`, `held_back` or
+   * `merged_states`: by campaign `own`, what is kept of the subject, and `others`, what was kept of people who were merged
+   * into it since, in hexadecimal digits. It is there until a state is stored, which then follows from all of them.
+   */
   fact(name: string): Json | undefined;
   /** How many earlier events of this name happened within so many milliseconds (none: ever), to 1,000. */
   countEvents(name: string, within?: number): number;
@@ -166,6 +171,7 @@ export interface Recipient {
   trigger(path: string): Json | undefined;
   /** A value of the request that asks for the send, whose key `dataKeys` names. */
   data(key: string): Json | undefined;
+  /** A fact, as those of subjects. */
   fact(name: string): Json | undefined;
   recentEvents(name: string, past?: Past): PastEvent[];
 }
