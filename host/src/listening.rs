@@ -6,6 +6,10 @@ use anyhow::{anyhow, bail};
 use nudge_platform::config::Config;
 use tokio::net::TcpListener;
 
+/// Too many open files: of the process, of the system.
+const EMFILE: i32 = 24;
+const ENFILE: i32 = 23;
+
 /// What an address is for: the key that has it, and the flag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Purpose {
@@ -64,8 +68,26 @@ fn refused(Purpose { key, flag }: Purpose, address: &str, error: &io::Error) -> 
         ErrorKind::PermissionDenied => anyhow!(
             "`{key}`: this user may not listen on {address}: choose a port above 1023 with {flag}"
         ),
+        // What a process may have, and what all of them may.
+        _ if matches!(error.raw_os_error(), Some(EMFILE | ENFILE)) => anyhow!(
+            "`{key}`: too many files are open to listen on {address}: raise the limit, as with `ulimit -n` or systemd's `LimitNOFILE`"
+        ),
         _ => anyhow!(
             "`{key}`: `{address}` is no address to listen on ({error}): write it as 127.0.0.1:8480, with {flag}"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_open_files_are_no_fault_of_the_address() {
+        for code in [EMFILE, ENFILE] {
+            let error = io::Error::from_raw_os_error(code);
+            let refused = refused(OPERATIONS, "127.0.0.1:9464", &error).to_string();
+            assert!(refused.contains("LimitNOFILE"), "{refused}");
+        }
     }
 }

@@ -50,7 +50,7 @@ fn explain(url: &str, error: nudge_db::Error, what: &'static str) -> anyhow::Err
 
 fn no_database(path: &Path) -> anyhow::Error {
     anyhow!(
-        "{} is no database of Nudge, or is damaged: move it away, or choose another folder with --data-dir",
+        "{} is no database of Nudge, or is damaged: restore a backup, move it away, or choose another folder with --data-dir",
         path.display()
     )
 }

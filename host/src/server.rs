@@ -334,13 +334,19 @@ pub(crate) async fn open_secrets(config: &Config, db: &Db) -> anyhow::Result<(Sc
 /// How far the schema of a database is that this version can use with the keys that are there.
 pub(crate) async fn usable_schema(config: &Config, db: &Db) -> anyhow::Result<Schema> {
     let schema = opening::schema(config, db).await?;
+    require_known(schema)?;
+    require_keys(config, db, schema).await?;
+    Ok(schema)
+}
+
+/// Fails where a newer version of the program made the schema.
+pub(crate) fn require_known(schema: Schema) -> anyhow::Result<()> {
     if schema == Schema::Newer {
         bail!(
             "a newer version of Nudge made the database's schema: run that version, or restore a backup from before"
         );
     }
-    require_keys(config, db, schema).await?;
-    Ok(schema)
+    Ok(())
 }
 
 /// Fails where no keys are there and a database was used with some. None are made.

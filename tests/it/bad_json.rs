@@ -8,6 +8,7 @@ on_both_backends!(
     what_is_not_json_is_malformed,
     json_nests_at_most_64_deep,
     values_that_no_database_keeps_are_refused,
+    a_number_out_of_range_is_json_of_the_wrong_shape,
     a_nul_character_anywhere_does_no_harm,
     bodies_of_the_wrong_shape_are_refused,
     an_array_is_no_object_wherever_it_stands,
@@ -159,6 +160,51 @@ async fn values_that_no_database_keeps_are_refused(app: &mut TestApp) {
         );
     }
     app.get(&app.path("/surveys"), &app.viewer()).await.ok();
+}
+
+async fn a_number_out_of_range_is_json_of_the_wrong_shape(app: &mut TestApp) {
+    let (editor, admin, backend) = (app.editor(), app.admin(), app.backend());
+    let send = format!(
+        r#"{{"campaignId": "{}", "anonymousId": "ada", "data": {{"total": 1e400}}}}"#,
+        app.id()
+    );
+    for (path, credential, body, pointer) in [
+        (
+            "/surveys",
+            &editor,
+            r#"{"name": "x", "priority": 1e400}"#,
+            "/priority",
+        ),
+        (
+            "/surveys",
+            &editor,
+            r#"{"name": "x", "theme": {"a": [1, -1e400]}}"#,
+            "/theme/a/1",
+        ),
+        ("/surveys", &editor, r#"{"name": 1e400}"#, "/name"),
+        (
+            "/push/webhooks",
+            &admin,
+            r#"{"url": 1e400, "eventTypes": []}"#,
+            "/url",
+        ),
+        (
+            "/push/transactional",
+            &backend,
+            send.as_str(),
+            "/data/total",
+        ),
+    ] {
+        let path = app.path(path);
+        let answer = app.post_raw(&path, credential, body.to_owned()).await;
+        let problem = answer.refused(422, "validation_failed");
+        assert_eq!(answer.pointers(), [pointer], "{body}");
+        assert_eq!(problem["errors"][0]["detail"], "number out of range");
+        let cut = body[..body.len() - 1].to_owned();
+        app.post_raw(&path, credential, cut)
+            .await
+            .refused(400, "malformed_json");
+    }
 }
 
 async fn a_nul_character_anywhere_does_no_harm(app: &mut TestApp) {

@@ -43,8 +43,11 @@ fn run(folder: &Path, plugin: &Path, file: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The SDK's own tests, which need no browser: surveys' ways by the vectors of the server's code.
-const WAYS_OF_SURVEYS: &str = "../../host/web-sdk/test/surveys.test.mjs";
+/// The SDK's own tests, which need no browser: surveys' ways by the vectors of the server's code, and what requests leave behind.
+const OF_SDK: [&str; 2] = [
+    "../../host/web-sdk/test/surveys.test.mjs",
+    "../../host/web-sdk/test/requests.test.mjs",
+];
 
 /// The files of `tests/browser`.
 pub(crate) fn files() -> Vec<String> {
@@ -76,7 +79,7 @@ fn every_file_passes() {
     let chosen = std::env::var("NUDGE_BROWSER_FILES").unwrap_or_default();
     let chosen: Vec<&str> = chosen.split_whitespace().collect();
     let files = files();
-    let all = files.iter().map(String::as_str).chain([WAYS_OF_SURVEYS]);
+    let all = files.iter().map(String::as_str).chain(OF_SDK);
     let mut complaints = Vec::new();
     for file in all.filter(|file| chosen.is_empty() || chosen.contains(file)) {
         let begun = Instant::now();

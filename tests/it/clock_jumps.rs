@@ -20,6 +20,9 @@ use crate::webhook_delivery::noted;
 on_both_backends!(
     whoever_had_nothing_left_is_not_shut_out,
     events_go_on_firing_once_each,
+    a_cursor_goes_on_after_what_came_while_the_clock_was_ahead,
+    a_pause_between_presentations_is_no_longer,
+    a_firing_that_was_put_off_comes_in_time,
     what_the_host_does_by_itself_goes_on,
     what_a_webhook_waits_for_comes_in_time,
     a_push_message_waits_no_longer_than_any_pause,
@@ -80,6 +83,111 @@ async fn events_go_on_firing_once_each(app: &mut TestApp) {
     app.settle().await;
     let fired: Vec<(Uuid,)> = app.rows("SELECT trigger_event_id FROM instructions").await;
     assert_eq!((fired.len(), app.stored("purchase").await), (7, 7));
+}
+
+async fn a_cursor_goes_on_after_what_came_while_the_clock_was_ahead(app: &mut TestApp) {
+    let every = json!({"kind": "event", "eventName": "purchase", "occurrence": {"mode": "every"}});
+    app.survey(&every).await;
+    let ada = app.session("ada").await;
+    let buys = async || {
+        for _ in 0..3 {
+            assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 1);
+        }
+    };
+    buys().await;
+    let seen = app.poll(&ada, "").await.ok();
+    let mut cursor = text(&seen, "nextCursor");
+    app.clock.advance(HOUR / 2);
+    buys().await;
+    app.clock.set_back(HOUR / 2);
+    buys().await;
+    app.until("all are on offer", async || {
+        instruction_ids(&app.offered(&ada).await).len() == 9
+    })
+    .await;
+
+    let mut found = instruction_ids(&seen["items"]);
+    assert_eq!(found.len(), 3);
+    for left in [4, 2, 0, 0] {
+        let page = app
+            .poll(&ada, &format!("?limit=2&cursor={cursor}"))
+            .await
+            .ok();
+        found.extend(instruction_ids(&page["items"]));
+        assert_eq!(found.len(), 9 - left);
+        cursor = text(&page, "nextCursor");
+    }
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(found.len(), 9);
+}
+
+async fn a_pause_between_presentations_is_no_longer(app: &mut TestApp) {
+    app.set(|settings| settings.frequency.min_seconds_between_presentations = 60)
+        .await;
+    let every = json!({"kind": "event", "eventName": "purchase", "occurrence": {"mode": "every"}});
+    app.survey(&every).await;
+    let ada = app.session("ada").await;
+    let buys = async || app.fires(&ada, "purchase", &json!({})).await;
+    let shown = async || {
+        for id in instruction_ids(&app.offered(&ada).await) {
+            app.acknowledge(&ada, &id, "displayed").await;
+        }
+    };
+    // Issued by the right clock and seen by the wrong one: nobody knows when.
+    assert_eq!(buys().await, 1);
+    app.clock.advance(HOUR / 2);
+    shown().await;
+    app.clock.set_back(HOUR / 2);
+    assert_eq!(buys().await, 0, "the pause after it was issued");
+    app.clock.advance(MINUTE + MINUTE);
+    assert_eq!(buys().await, 1);
+    shown().await;
+
+    // Issued and seen by the wrong one: that counts from then on.
+    app.clock.advance(HOUR / 2);
+    assert_eq!(buys().await, 1);
+    shown().await;
+    app.clock.set_back(HOUR / 2);
+    app.until("all are on offer", async || {
+        let latest = app.clock.now().plus(MINUTE).0;
+        let all: Vec<(i64,)> = app.rows("SELECT available_at FROM instructions").await;
+        all.iter().all(|(at,)| *at <= latest)
+    })
+    .await;
+    assert_eq!(buys().await, 0, "the pause after it was put right");
+    app.clock.advance(MINUTE + MINUTE);
+    assert_eq!(buys().await, 1);
+}
+
+async fn a_firing_that_was_put_off_comes_in_time(app: &mut TestApp) {
+    app.set(|settings| settings.frequency.min_seconds_between_presentations = 60)
+        .await;
+    for name in ["purchase", "visit"] {
+        let every = json!({"kind": "event", "eventName": name, "occurrence": {"mode": "every"}});
+        app.survey(&every).await;
+    }
+    let ada = app.session("ada").await;
+    app.clock.advance(HOUR);
+    assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 1);
+    for id in instruction_ids(&app.offered(&ada).await) {
+        app.acknowledge(&ada, &id, "displayed").await;
+    }
+    assert_eq!(app.fires(&ada, "visit", &json!({})).await, 0);
+    let waiting = async || -> Vec<(i64,)> { app.rows("SELECT due_at FROM occasions").await };
+    assert_eq!(waiting().await.len(), 1);
+
+    app.clock.set_back(HOUR);
+    app.until("the pause is a minute again", async || {
+        let latest = app.clock.now().plus(MINUTE).0;
+        waiting().await.iter().all(|(due_at,)| *due_at <= latest)
+    })
+    .await;
+    app.clock.advance(MINUTE + MINUTE);
+    app.until("it is on offer", async || {
+        instruction_ids(&app.offered(&ada).await).len() == 1
+    })
+    .await;
 }
 
 /// A backtest that is done; answers the path of its job.

@@ -12,6 +12,7 @@ use tests::{Credential, TestApp, on_both_backends};
 on_both_backends!(
     each_kind_of_message_is_taken_in_full_and_in_short,
     what_a_batch_says_is_taken_in_order,
+    a_time_that_was_put_right_is_not_shifted_again,
     a_server_says_whose_an_anonymous_id_is,
     a_public_key_speaks_for_nobody,
     what_a_public_key_says_of_somebody_is_a_clients,
@@ -178,6 +179,32 @@ async fn what_a_batch_says_is_taken_in_order(app: &mut TestApp) {
     assert!(!recipients.contains(&"never".to_owned()), "{recipients:?}");
     assert_eq!(person(app, "never").await.1, json!({"plan": "free"}));
     assert_eq!(person(app, "early").await.0["locale"], "fr");
+}
+
+/// The client's clock is an hour slow, and whoever sends its message on has made up for that.
+async fn a_time_that_was_put_right_is_not_shifted_again(app: &mut TestApp) {
+    let (at, sent_at) = (app.time(-3_610), app.time(-3_600));
+    let earliest = app.time(-10);
+    for (event, time) in [
+        ("none", None),
+        ("put right", Some(app.time(-10))),
+        ("as it was", Some(at.clone())),
+    ] {
+        let message = json!({
+            "event": event, "userId": "ada", "timestamp": time, "originalTimestamp": at, "sentAt": sent_at,
+        });
+        taken(&say(app, "track", &message).await);
+    }
+    let all = events(app).await;
+    assert_eq!(all.len(), 3);
+    for event in all {
+        // Texts of this form sort as the times do.
+        let happened = text(&event, "timestamp");
+        assert!(
+            (earliest.clone()..=app.time(-10)).contains(&happened),
+            "{happened}"
+        );
+    }
 }
 
 async fn a_server_says_whose_an_anonymous_id_is(app: &mut TestApp) {

@@ -1,5 +1,6 @@
 //! Many at once: one subject, one event, one winner.
 
+use nudge_db::Dialect;
 use serde_json::{Value, json};
 use tests::session::{instruction_ids, text};
 use tests::{Session, TestApp, client, on_both_backends};
@@ -13,6 +14,7 @@ on_both_backends!(
     definitions_that_race_are_one,
     subjects_do_not_get_in_each_others_way,
     a_replay_that_races_itself_stores_once,
+    jobs_that_race_are_as_many_as_an_app_may_have,
 );
 
 const MANY: usize = 16;
@@ -183,6 +185,40 @@ async fn a_replay_that_races_itself_stores_once(app: &mut TestApp) {
     assert_eq!(app.stored("purchase").await, 1);
     let counts: Vec<(i64,)> = app.rows("SELECT event_count FROM subjects").await;
     assert_eq!(counts, [(1,)]);
+}
+
+async fn jobs_that_race_are_as_many_as_an_app_may_have(app: &mut TestApp) {
+    // None begins, so that none ends meanwhile.
+    let mut tx = app.services().db.write().await.unwrap();
+    let refuse_claims: &[&str] = match tx.dialect() {
+        Dialect::Sqlite => &["CREATE TRIGGER unclaimed BEFORE UPDATE OF node ON jobs
+             BEGIN SELECT RAISE(ABORT, 'claimed'); END"],
+        Dialect::Postgres => &[
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''claimed''; END'",
+            "CREATE TRIGGER unclaimed BEFORE UPDATE OF node ON jobs FOR EACH ROW EXECUTE FUNCTION refuse()",
+        ],
+    };
+    for statement in refuse_claims {
+        tx.sql(statement).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    let hook = json!({"url": "http://127.0.0.1:9/hook", "eventTypes": ["sent"]});
+    let hooks = app.path("/push/webhooks");
+    let hook = app.post(&hooks, &app.admin(), &hook).await.data(201);
+    let recover = format!("/push/webhooks/{}/recover", text(&hook, "id"));
+    for (path, body, most) in [
+        ("/dead-letters/acknowledge", json!({"filter": {}}), 4),
+        (&*recover, json!({"since": app.time(-60)}), 10),
+    ] {
+        let (path, admin) = (app.path(path), app.admin());
+        let answers = join((0..MANY).map(|_| app.post(&path, &admin, &body))).await;
+        let (queued, refused): (Vec<_>, Vec<_>) =
+            answers.iter().partition(|answer| answer.status == 202);
+        assert_eq!(queued.len(), most, "{path}");
+        for answer in refused {
+            answer.refused(422, "limit_exceeded");
+        }
+    }
 }
 
 /// Runs all at once and answers all outcomes, in order.

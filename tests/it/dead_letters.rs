@@ -16,6 +16,7 @@ on_both_backends!(
     a_replay_ignores_the_past_window,
     a_replayed_event_is_what_it_would_have_been,
     a_replayed_number_keeps_its_digits,
+    a_letter_that_cannot_be_read_is_not_replayed_without_its_properties,
     replaying_what_was_accepted_meanwhile_stores_nothing_twice,
     an_acknowledged_letter_is_gone,
     a_letter_is_replayed_or_acknowledged_not_both,
@@ -50,6 +51,34 @@ fn letter(app: &TestApp, id: &str) -> String {
 async fn replay(app: &TestApp, id: &str, body: &Value) -> Value {
     let path = format!("{}/replay", letter(app, id));
     app.post(&path, &app.editor(), body).await.ok()
+}
+
+/// Of two letters one can't be read. It stays as it is, the other one is replayed.
+async fn a_letter_that_cannot_be_read_is_not_replayed_without_its_properties(app: &mut TestApp) {
+    let definition = define(app).await;
+    let (_, unread) = breaks(app, json!({"number": 1})).await;
+    breaks(app, json!({"number": 2})).await;
+    let mut tx = app.services().db.write().await.unwrap();
+    let spoil = "UPDATE dead_letters SET event = '{' WHERE event LIKE '%\"number\":1%'";
+    assert_eq!(tx.sql(spoil).execute().await.unwrap(), 1);
+    tx.commit().await.unwrap();
+    // Any event will do now.
+    let defined = app.path(&format!("/event-definitions/{}", text(&definition, "id")));
+    app.delete(&defined, &app.editor()).await.data(204);
+
+    let path = format!("{}/replay", letter(app, &unread));
+    app.post(&path, &app.editor(), &json!({}))
+        .await
+        .refused(500, "internal");
+    let all = app.path("/dead-letters/replay");
+    let queued = app.post(&all, &app.editor(), &json!({"filter": {}})).await;
+    let job = ended(app, &text(&queued.data(202), "jobId")).await;
+    assert_eq!(
+        job["result"],
+        json!({"replayed": 1, "stillFailing": 1, "skipped": 0})
+    );
+    assert_eq!(app.stored("purchase").await, 1);
+    assert_eq!(app.count("dead_letters").await, 1);
 }
 
 /// A number of more than 64 bits keeps its digits, patched beside or not.

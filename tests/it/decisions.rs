@@ -347,6 +347,8 @@ async fn what_takes_no_effect_is_not_kept(app: &mut TestApp) {
         .await;
     let ada = app.session("ada").await;
     app.fires(&ada, "a", &json!({})).await;
+    let letters: Vec<(String,)> = app.rows("SELECT reason FROM dead_letters").await;
+    assert_eq!(letters, [("trap".to_owned(),)]);
     assert!(list(app, "").await.is_empty());
 }
 

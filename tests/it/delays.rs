@@ -19,6 +19,7 @@ on_both_backends!(
     a_paused_survey_does_not_fire_what_falls_due,
     a_survey_that_no_longer_waits_does_not_fire_what_falls_due,
     what_waited_of_events_does_not_fire_once_the_calendar_does,
+    what_waited_is_removed_if_its_event_is_gone,
     what_arrived_in_time_cancels_though_it_is_processed_late,
     what_arrived_in_time_cancels_under_another_alias,
     what_arrived_in_time_cancels_what_another_alias_began,
@@ -169,7 +170,14 @@ async fn a_paused_survey_does_not_fire_what_falls_due(app: &mut TestApp) {
         .await
         .ok();
     app.advance(3601);
-    a_while().await;
+    app.until("no timer waits", async || app.count("timers").await == 0)
+        .await;
+    assert_eq!(app.count("instructions").await, 0);
+
+    app.patch(&path, &app.editor(), &json!({"status": "active"}))
+        .await
+        .ok();
+    app.settle().await;
     assert_eq!(offered(app, &ada).await, 0);
 }
 
@@ -242,6 +250,30 @@ async fn what_waited_of_events_does_not_fire_once_the_calendar_does(app: &mut Te
     })
     .await;
     assert_eq!(appears(app, &ada).await.as_array().unwrap().len(), 1);
+}
+
+/// There is nothing left of which it could be decided what it says, and whose.
+async fn what_waited_is_removed_if_its_event_is_gone(app: &mut TestApp) {
+    let hour = |seconds| app.time(seconds)[11..16].to_owned();
+    let quiet = json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"});
+    app.campaign(&json!({
+        "trigger": {"kind": "event", "eventName": "cart_updated"},
+        "schedule": {"timezone": "UTC", "quietHours": quiet},
+    }))
+    .await;
+    let (_, ada) = delayed(app, json!({})).await;
+    app.settle().await;
+    let waiting = (app.count("timers").await, app.count("occasions").await);
+    assert_eq!(waiting, (1, 1));
+
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql("DELETE FROM events").execute().await.unwrap();
+    tx.commit().await.unwrap();
+    app.advance(2 * 3_600);
+    let over = async || app.count("timers").await + app.count("occasions").await == 0;
+    app.until("what waited is removed", over).await;
+    assert_eq!(app.count("deliveries").await, 0);
+    assert_eq!(offered(app, &ada).await, 0);
 }
 
 /// What was acknowledged before the firing was due is processed first, also where both are found after a stop.

@@ -513,7 +513,7 @@ async fn a_newer_schema_is_refused() {
         .unwrap();
     tx.commit().await.unwrap();
     db.close().await;
-    for command in [&["check"][..], &["serve", "--listen", ANY]] {
+    for command in [&["check"][..], &["migrate"], &["serve", "--listen", ANY]] {
         let command = [command, &["--database-url", &url]].concat();
         let refused = complaint(&run(&command, folder.path()));
         assert!(refused.contains("newer version of Nudge"), "{refused}");

@@ -232,19 +232,19 @@ async fn a_database_that_crashes_under_load_loses_nothing_and_doubles_nothing() 
     clippy::print_stderr,
     reason = "who runs the tests should know what they did not test"
 )]
-fn skipped(why: &str) {
+pub(crate) fn skipped(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// A disk whose flushes fail or take their time.
-struct Disk {
+/// A disk whose flushes fail or take their time, or that is full.
+pub(crate) struct Disk {
     folder: TempDir,
-    library: PathBuf,
+    pub(crate) library: PathBuf,
 }
 
 impl Disk {
     /// None, where there is no C compiler.
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let folder = TempDir::with_prefix("nudge-disk-").unwrap();
         let library = folder.path().join("disk.so");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/faults/disk.c");
@@ -258,13 +258,13 @@ impl Disk {
         compiled.then_some(Self { folder, library })
     }
 
-    fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         let data = self.folder.path().join("data");
         std::fs::create_dir_all(&data).unwrap();
         data
     }
 
-    fn control(&self) -> PathBuf {
+    pub(crate) fn control(&self) -> PathBuf {
         self.folder.path().join("fault")
     }
 
@@ -288,7 +288,7 @@ impl Disk {
 }
 
 /// Writes what a disk does from now on. The change is one of the file's name, so that nobody reads half of it.
-fn fault(control: &Path, text: &str) {
+pub(crate) fn fault(control: &Path, text: &str) {
     let next = control.with_extension("next");
     std::fs::write(&next, text).unwrap();
     std::fs::rename(next, control).unwrap();
@@ -521,7 +521,7 @@ async fn a_database_whose_disk_stays_broken_has_nothing_by_half() {
 }
 
 /// A database whose disk can be made to fail, if there is a C compiler.
-async fn on_a_faulty_disk() -> Option<(Arc<Cluster>, Disk)> {
+pub(crate) async fn on_a_faulty_disk() -> Option<(Arc<Cluster>, Disk)> {
     let Some(disk) = Disk::new() else {
         skipped("there is no C compiler");
         return None;

@@ -1,5 +1,6 @@
 //! What becomes of whole ingest requests (contract 3).
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tests::session::{event_id, text};
 use tests::{TestApp, on_both_backends};
@@ -10,6 +11,7 @@ on_both_backends!(
     what_cannot_be_committed_is_503_whatever_the_reason,
     an_event_sent_again_is_accepted_and_changes_nothing,
     an_event_that_is_there_is_accepted_whatever_it_says,
+    among_new_requests_those_sent_again_change_nothing,
     an_event_without_an_id_is_stored_once,
     unknown_keys_are_ignored,
     a_skewed_clock_is_corrected,
@@ -107,6 +109,30 @@ async fn an_event_sent_again_is_accepted_and_changes_nothing(app: &mut TestApp) 
     app.settle().await;
     let counts: Vec<(i64,)> = app.rows("SELECT event_count FROM subjects").await;
     assert_eq!(counts, [(2,)]);
+}
+
+/// What many send at once is stored together.
+async fn among_new_requests_those_sent_again_change_nothing(app: &mut TestApp) {
+    let mut sent = Vec::new();
+    for number in 0..30 {
+        let person = app.session(&format!("person-{number}")).await;
+        let events = [(); 2].map(|()| app.event(&person, "opened", &json!({})));
+        let known = &events[..number % 3];
+        if !known.is_empty() {
+            app.ingest(&person, known).await.ok();
+        }
+        sent.push((person, events));
+    }
+    let again = sent
+        .iter()
+        .map(|(person, events)| app.ingest(person, events));
+    for answer in join_all(again).await {
+        assert_eq!(answer.ok()["accepted"], 2);
+    }
+    app.settle().await;
+    let counts: Vec<(i64,)> = app.rows("SELECT event_count FROM subjects").await;
+    assert_eq!(counts, [(2,); 30]);
+    assert_eq!(app.stored("opened").await, 60);
 }
 
 async fn an_event_that_is_there_is_accepted_whatever_it_says(app: &mut TestApp) {

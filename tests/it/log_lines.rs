@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use nudge_db::{Db, Options};
+use nudge_platform::clock::{self, Clock};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::postgres::{Cluster, Durability};
+use tests::postgres::{self, Cluster, Durability};
 use tests::{child, client, site};
 
 /// Longer than a server takes to start, or to notice that its database is back.
@@ -204,6 +206,51 @@ async fn an_outage_of_the_database_is_told_once_and_its_end_too() {
         "{lines:#?}"
     );
     assert_eq!(server.count("WARN", "uses of keys"), 0, "{lines:#?}");
+}
+
+/// Whoever sends events that can't be committed is told to come again; by the answer's id the log says why they can't be.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_defect_that_is_answered_503_is_found_by_the_answers_id() {
+    let url = postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let variables = [("NUDGE_DATABASE__URL", &*url)];
+    let server = Logged::start(folder.path(), &["--app", "Demo"], &variables).await;
+    let http = client::build();
+    let post = |path: &str| {
+        let request = http.post(server.url(path));
+        request.bearer_auth(server.access["writeKey"].as_str().unwrap())
+    };
+    let session = post("/v1/sdk/session").json(&json!({"anonymousId": "ada"}));
+    let session = client::send(session).await.ok();
+    let db = Db::open(&Options::new(url.clone(), 1)).await.unwrap();
+    let mut tx = db.write().await.unwrap();
+    for statement in [
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''refused''; END'",
+        "CREATE TRIGGER refuse BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION refuse()",
+    ] {
+        tx.sql(statement).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    db.close().await;
+
+    let now = clock::to_text(Clock::default().now());
+    let ingest = post("/v1/sdk/ingest")
+        .header(
+            "x-service-subject-token",
+            session["subjectToken"].as_str().unwrap(),
+        )
+        .json(&json!({
+            "context": {"anonymousId": "ada"},
+            "events": [{"name": "a", "anonymousId": "ada", "timestamp": now, "properties": {}}],
+        }));
+    let problem = client::send(ingest).await.refused(503, "unavailable");
+    let id = &problem["requestId"];
+    let lines = server.lines();
+    let of_request = lines
+        .iter()
+        .filter(|(_, line)| line["request.id"] == *id && line.get("error").is_some());
+    let levels: Vec<&String> = of_request.map(|(level, _)| level).collect();
+    assert_eq!(levels, ["ERROR"], "{lines:#?}");
 }
 
 /// A developer sees what requests come to, and not what open pages of the console read.

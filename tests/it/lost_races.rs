@@ -341,7 +341,7 @@ async fn what_is_paused_while_it_is_made_is_not_sent() {
             let waiting: Vec<(i64,)> = app
                 .rows(
                     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-                         AND query LIKE 'SELECT seq, event_id, timestamp, properties FROM events%'",
+                         AND query LIKE '%FROM v CROSS JOIN events e%'",
                 )
                 .await;
             waiting[0].0 > 0

@@ -131,13 +131,22 @@ async fn tables_and_columns_agree_between_the_databases() {
     assert_eq!(sqlite, postgres);
 }
 
+/// Which migrations were made, and when.
+async fn installed(app: &TestApp) -> Vec<(i64, String)> {
+    app.rows("SELECT version, CAST(installed_on AS TEXT) FROM _sqlx_migrations ORDER BY version")
+        .await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_start_finds_the_schema_up_to_date() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         let mut app = TestApp::start(site!(), backend).await;
-        app.session("ada").await;
+        let ada = app.session("ada").await;
+        let before = installed(&app).await;
+        assert!(!before.is_empty());
         app.restart().await;
-        app.session("ada").await;
+        assert_eq!(installed(&app).await, before);
+        assert_eq!(app.session("ada").await.subject_id, ada.subject_id);
         app.finish().await;
     }
 }

@@ -7,6 +7,7 @@ use tests::session::text;
 use tests::{Session, TestApp, on_both_backends};
 
 use crate::audience::put_nul_into_names;
+use crate::campaign_plans::of_one_instant;
 use crate::guests;
 
 on_both_backends!(
@@ -23,6 +24,7 @@ on_both_backends!(
     a_plugin_that_fails_loses_nothing,
     values_make_no_program_of_a_link,
     the_latest_event_is_looked_for_as_far_as_plugins_see,
+    of_events_of_one_instant_the_last_is_rendered,
 );
 
 async fn preview(app: &TestApp, parts: Value) -> Value {
@@ -584,4 +586,14 @@ async fn the_latest_event_is_looked_for_as_far_as_plugins_see(app: &mut TestApp)
     let found = preview(app, json!({"content": content})).await;
 
     assert_eq!(found["content"]["title"], "cup", "{found}");
+}
+
+async fn of_events_of_one_instant_the_last_is_rendered(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    of_one_instant(app, &ada, "viewed").await;
+    let source = json!({"kind": "latest_event", "eventName": "viewed", "lookbackDays": 30});
+    let spec = personalization(&source, &[("n", "number", "number")]);
+    let content = json!({"title": "{{p.n}}", "personalization": spec});
+    let found = preview(app, json!({"content": content})).await;
+    assert_eq!(found["content"]["title"], "2", "{found}");
 }

@@ -211,7 +211,8 @@ async fn keep_letters(app: &TestApp, survey: Uuid) {
             Some(survey),
             "trap".to_owned(),
             Some(plugin.description()),
-        );
+        )
+        .unwrap();
         dead_letters::store::insert(&mut tx, &[&letter], stored.received_at)
             .await
             .unwrap();

@@ -431,6 +431,42 @@ fn a_plugin_in_javascript_that_is_async_says_so() {
     assert_eq!(tested["cases"][0]["output"]["detail"], detail, "{tested}");
 }
 
+/// Neither a text that is thrown nor what can't be kept is a trap, or nothing.
+#[test]
+fn whatever_a_plugin_in_javascript_throws_is_told() {
+    let Some(tools) = javascript() else { return };
+    let folder = TempDir::with_prefix_in("nudge-test-", tools).unwrap();
+    let project = trigger(&folder, None, "js");
+    let total = r#"const total = event.get("total");"#;
+    let careless = format!(
+        r#"{total} if (total === 66) throw "too much"; if (total === 77) subject.state = () => 1;"#
+    );
+    edit(&project, "src/plugin.js", total, &careless);
+    let problems = "const problems = [];";
+    let careless = format!(
+        r#"{problems} if (minimum === 5) throw {{ code: "odd", message: "must be even" }};"#
+    );
+    edit(&project, "src/plugin.js", problems, &careless);
+    for (total, told) in [
+        (66, "too much"),
+        (77, "TypeError: what is kept must be JSON, and is () => 1"),
+    ] {
+        let tested = tested(None, &project, &case_of_a_refusal(total));
+        assert_eq!(tested["passed"], 1, "{tested}");
+        let case = &tested["cases"][0];
+        assert_eq!(case["logs"][0]["message"], told, "{case}");
+        let detail = format!("the plugin refused (exception): {told}");
+        assert_eq!(case["output"]["detail"], detail, "{case}");
+    }
+    let problem = json!({"code": "odd", "pointer": "", "message": "must be even"});
+    let case = json!({
+        "input": {"config": {"minimum": 5}, "events": []},
+        "expect": {"problems": [problem]},
+    });
+    let tested = tested(None, &project, &case);
+    assert_eq!(tested["passed"], 1, "{tested}");
+}
+
 /// What a plugin in Python does with three purchases that its author did not think through.
 const CARELESS: &str = r#"    async def later(self):
         return True

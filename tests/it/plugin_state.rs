@@ -18,6 +18,7 @@ on_both_backends!(
     what_is_refused_can_be_replayed,
     what_is_refused_at_the_beginning_of_a_session_can_be_replayed,
     of_two_timers_of_one_key_the_one_that_was_set_last_stays,
+    what_plugins_give_up_is_gone_and_nothing_else,
 );
 
 fn path(app: &TestApp, person: &str) -> String {
@@ -311,4 +312,41 @@ async fn of_two_timers_of_one_key_the_one_that_was_set_last_stays(app: &mut Test
         app.fires(&merged, "b", &json!({"timers": 1})).await;
         assert_eq!(kept(app, device).await["timers"], 2);
     }
+}
+
+async fn what_plugins_give_up_is_gone_and_nothing_else(app: &mut TestApp) {
+    hoard(app).await;
+    for event in ["a", "b"] {
+        hoarder(app, event).await;
+    }
+    let people = [
+        app.session("ada").await,
+        app.session("bob").await,
+        app.session("eve").await,
+    ];
+    for session in &people {
+        for event in ["a", "b"] {
+            assert!(asks(app, session, event, json!({"state": 10, "timers": 3})).await);
+        }
+    }
+    let of_eve = kept(app, "eve").await;
+    let drops = json!({"drops": 2});
+    let (ada, bob) = tokio::join!(
+        asks(app, &people[0], "a", drops.clone()),
+        asks(app, &people[1], "a", drops)
+    );
+    assert!(ada && bob);
+    for person in ["ada", "bob"] {
+        let data = kept(app, person).await;
+        assert_eq!(
+            (&data["stateBytes"], &data["timers"]),
+            (&json!(10), &json!(4))
+        );
+        let campaigns = data["campaigns"].as_array().unwrap();
+        let dropped = campaigns.iter().find(|it| it.get("state").is_none());
+        let timers = dropped.unwrap()["timers"].as_array().unwrap();
+        let keys: Vec<&Value> = timers.iter().map(|timer| &timer["key"]).collect();
+        assert_eq!(keys, ["2"], "{data}");
+    }
+    assert_eq!(kept(app, "eve").await, of_eve);
 }

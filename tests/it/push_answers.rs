@@ -355,7 +355,11 @@ async fn a_service_is_left_alone_for_as_long_as_it_asks(app: &mut TestApp) {
 
     app.advance(7_200);
     let failed = app.delivery_in(&ids[1], "failed").await;
-    assert_eq!(failed["reason"], "expired");
+    assert_eq!(
+        (&failed["reason"], &failed["attempts"]),
+        (&json!("expired"), &json!(1)),
+        "it was handed over once"
+    );
     app.advance(3_600);
     let delivered = app.delivery_in(&ids[0], "delivered").await;
     assert_eq!(delivered["attempts"], 2);

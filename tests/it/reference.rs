@@ -140,7 +140,11 @@ fn file(page: &mut String, title: &str, path: &str, language: &str) {
 fn the_contract_of_plugins_is_in_the_book() {
     let mut page = String::from(
         "# Contract of plugins\n\nWhat a plugin is told, and what it may ask for, in [WIT](https://component-model.bytecodealliance.org/design/wit.html). \
-         `cargo doc -p nudge-guest --open` has the same for authors in Rust; the last section for those in JavaScript.\n",
+         `cargo doc -p nudge-guest --open` has the same for authors in Rust; the last section for those in JavaScript.\n\n\
+         Facts that the contract does not name: `timezone` is a text such as `Europe/Vienna`. `merged_states`, of trigger plugins, is a \
+         JSON object: by campaign `own`, what the plugin keeps of the subject, and `others`, a list of what it kept of people who were \
+         merged into the subject since, in hexadecimal digits. It is there until the plugin stores a state, which then follows from all of \
+         them.\n",
     );
     for name in ["types", "trigger", "validation", "personalization"] {
         file(&mut page, name, &format!("wit/{name}.wit"), "wit");

@@ -18,6 +18,9 @@ on_both_backends!(
     quiet_hours_can_drop,
     what_waits_is_judged_again_when_it_is_due,
     what_waits_goes_with_its_campaign,
+    a_cancelling_event_cancels_what_quiet_hours_put_off,
+    a_cancelling_event_cancels_what_a_pause_puts_off,
+    a_request_cancels_what_it_has_begun_before,
     no_plugin_fires_past_the_schedule,
     a_bad_schedule_is_named_by_a_pointer,
 );
@@ -229,6 +232,82 @@ async fn what_waits_goes_with_its_campaign(app: &mut TestApp) {
         .await
         .ok();
     assert!(instruction_ids(&app.offered(&ada).await).is_empty());
+}
+
+fn cancelled_by_a_refund(occurrence: &str) -> Value {
+    json!({"kind": "event", "eventName": "purchase", "occurrence": {"mode": occurrence},
+        "cancelOn": [{"eventName": "refund"}]})
+}
+
+async fn a_cancelling_event_cancels_what_quiet_hours_put_off(app: &mut TestApp) {
+    let quiet = json!({"from": hour(app, -3_600), "to": hour(app, 3_600), "onQuiet": "defer"});
+    let schedule = json!({"timezone": "UTC", "quietHours": quiet});
+    let at_once = cancelled_by_a_refund("once");
+    let mut late = at_once.clone();
+    late["delaySeconds"] = json!(60);
+    for trigger in [at_once, late] {
+        let parts = json!({"trigger": trigger, "schedule": schedule});
+        app.survey_with(&parts).await;
+        app.campaign(&parts).await;
+    }
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    for session in [&ada, &bob] {
+        assert_eq!(buys(app, session).await, 0);
+    }
+    app.advance(61);
+    app.until("all of them wait for the morning", async || {
+        waiting(app).await == 8
+    })
+    .await;
+    assert_eq!(app.fires(&ada, "refund", &json!({})).await, 0);
+    assert_eq!(waiting(app).await, 4, "those of the other");
+
+    app.advance(2 * 3_600);
+    app.until("nothing waits", async || waiting(app).await == 0)
+        .await;
+    assert_eq!(instruction_ids(&app.offered(&bob).await).len(), 2);
+    assert!(instruction_ids(&app.offered(&ada).await).is_empty());
+    assert_eq!(app.count("deliveries").await, 2);
+    // What was cancelled has not fired, and does not use up the one firing.
+    assert_eq!(buys(app, &bob).await, 0);
+    assert_eq!(buys(app, &ada).await, 1);
+    app.advance(61);
+    app.until("what waits longer fires too", async || {
+        instruction_ids(&app.offered(&ada).await).len() == 2 && app.count("deliveries").await == 4
+    })
+    .await;
+}
+
+async fn a_cancelling_event_cancels_what_a_pause_puts_off(app: &mut TestApp) {
+    app.set(|settings| settings.frequency.min_seconds_between_presentations = 600)
+        .await;
+    app.survey(&json!({"kind": "event", "eventName": "visit"}))
+        .await;
+    app.survey(&cancelled_by_a_refund("every")).await;
+    let ada = app.session("ada").await;
+    assert_eq!(app.fires(&ada, "visit", &json!({})).await, 1);
+    assert_eq!(buys(app, &ada).await, 0);
+    assert_eq!(waiting(app).await, 1);
+    assert_eq!(app.fires(&ada, "refund", &json!({})).await, 0);
+    assert_eq!(waiting(app).await, 0);
+}
+
+async fn a_request_cancels_what_it_has_begun_before(app: &mut TestApp) {
+    let quiet = json!({"from": hour(app, -3_600), "to": hour(app, 3_600), "onQuiet": "defer"});
+    let schedule = json!({"timezone": "UTC", "quietHours": quiet});
+    let trigger = cancelled_by_a_refund("once");
+    app.survey_with(&json!({"trigger": trigger, "schedule": schedule}))
+        .await;
+    let ada = app.session("ada").await;
+    for (names, left) in [
+        (["purchase", "refund"], 0),
+        (["refund", "purchase"], 1),
+        (["visit", "refund"], 0),
+    ] {
+        let events = names.map(|name| app.event(&ada, name, &json!({})));
+        app.ingest_and_ask(&ada, &events).await;
+        assert_eq!(waiting(app).await, left, "{names:?}");
+    }
 }
 
 async fn no_plugin_fires_past_the_schedule(app: &mut TestApp) {

@@ -1,8 +1,13 @@
 //! Queues empty themselves: what a living process has forgotten, and what a clock that was ahead put off (contract 9, 17).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use nudge_campaigns::webhooks::EventType::{Delivered, Sent};
+use nudge_db::{Rows, Timestamp};
+use nudge_records::events::insert::{self, NewRequest};
+use nudge_records::events::{Event, Origin};
+use nudge_records::scheduled_work::{self, NewOccasion};
 use serde_json::{Value, json};
 use tests::providers::{Providers, Reply as Answer};
 use tests::session::{instruction_ids, text};
@@ -17,6 +22,7 @@ on_both_backends!(
     messages_to_webhooks_that_their_process_has_forgotten_are_sent,
     what_waits_for_a_message_to_a_webhook_is_due_with_it,
     jobs_that_their_process_has_forgotten_are_done,
+    work_that_its_process_has_forgotten_is_given_up,
     what_a_clock_that_was_ahead_put_off_comes_once_it_is_set_back,
     what_a_clock_that_was_ahead_put_off_comes_after_a_restart,
 );
@@ -128,6 +134,76 @@ async fn jobs_that_their_process_has_forgotten_are_done(app: &mut TestApp) {
         app.get(&job, &app.viewer()).await.ok()["status"] == "completed"
     })
     .await;
+}
+
+/// Requests as a commit leaves them whose answer got lost, and as many occasions and timers.
+async fn forget(app: &TestApp, person: &Session, events: &[Arc<Event>]) {
+    let aliases: Vec<(i64,)> = app.rows("SELECT number FROM aliases").await;
+    let (app_id, alias) = (app.access.app_id, aliases[0].0);
+    let node = Some(app.services().pipeline.node());
+    let origin = Origin::default();
+    let request = |event| NewRequest {
+        app_id,
+        alias,
+        node,
+        received_at: app.clock.now(),
+        origin: &origin,
+        events: std::slice::from_ref(event),
+    };
+    let requests: Vec<NewRequest<'_>> = events.iter().map(request).collect();
+    let occasion = |event: &Arc<Event>| NewOccasion {
+        id: event.id,
+        campaign_id: app_id,
+        subject_id: person.subject_id.parse().unwrap(),
+        alias,
+        key: event.id.to_string(),
+        due_at: Timestamp(9_000_000_000_000_000),
+        event_seq: 1,
+        firing_id: None,
+        node,
+    };
+    let occasions: Vec<NewOccasion> = events.iter().map(occasion).collect();
+    let mut tx = app.services().db.write().await.unwrap();
+    insert::insert(&mut tx, &requests, true).await.unwrap();
+    scheduled_work::insert(&mut tx, app_id, &occasions)
+        .await
+        .unwrap();
+    tx.sql(
+        "INSERT INTO timers (id, app_id, campaign_id, subject_id, key, due_at, payload, event_seq, node)
+         SELECT id, app_id, campaign_id, subject_id, key, due_at, $1, event_seq, node FROM occasions",
+    )
+    .bind(vec![7_u8])
+    .execute()
+    .await
+    .unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn work_that_its_process_has_forgotten_is_given_up(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let event = |_| {
+        Arc::new(Event {
+            id: app.id(),
+            name: "view".into(),
+            timestamp: app.clock.now(),
+            client_timestamp: None,
+            properties: "{}".into(),
+        })
+    };
+    // More than one statement takes.
+    let events: Vec<Arc<Event>> = (0..=Rows::MOST).map(event).collect();
+    forget(app, &ada, &events).await;
+
+    app.until("all of it is given up", async || {
+        app.advance(3);
+        let timers = app.count("timers WHERE node IS NOT NULL").await;
+        let occasions = app.count("occasions WHERE node IS NOT NULL").await;
+        timers + occasions + app.count("pending").await == 0
+    })
+    .await;
+    assert_eq!(app.stored("view").await, events.len());
+    assert_eq!(app.count("timers").await, events.len());
+    assert_eq!(app.count("occasions").await, events.len());
 }
 
 /// A firing that waits for ten minutes.

@@ -19,6 +19,7 @@ on_both_backends!(
     results_follow_deletion_and_merging,
     a_survey_without_attempts_has_results,
     a_mean_is_that_of_the_numbers_that_are_there,
+    numbers_that_are_as_frequent_are_in_their_order,
     an_option_called_other_counts_an_answer_once,
     what_was_shown_stays_shown,
 );
@@ -406,6 +407,25 @@ async fn a_mean_is_that_of_the_numbers_that_are_there(app: &mut TestApp) {
     }
     assert_eq!(of_question().await["mean"], 3.0);
     check_counts(app, survey).await;
+}
+
+async fn numbers_that_are_as_frequent_are_in_their_order(app: &mut TestApp) {
+    let number = json!({"id": "n", "type": "number", "title": "?", "required": true});
+    let survey = link_survey(app, json!({"questions": [number]})).await;
+    let ada = app.session("ada").await;
+    for value in [json!(100), json!(9), json!(20), json!(7.5), json!(9)] {
+        let attempt = start(app, &ada, survey).await;
+        answer(app, &ada, &attempt, json!([["n", value]]))
+            .await
+            .ok();
+    }
+    let bars = results(app, survey, "").await["perQuestion"][0]["distribution"].take();
+    let bars = bars.as_array().unwrap();
+    let values: Vec<f64> = bars
+        .iter()
+        .map(|bar| bar["value"].as_f64().unwrap())
+        .collect();
+    assert_eq!(values, [9.0, 7.5, 20.0, 100.0]);
 }
 
 async fn an_option_called_other_counts_an_answer_once(app: &mut TestApp) {

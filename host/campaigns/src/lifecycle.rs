@@ -1,4 +1,4 @@
-//! Campaigns as they are saved: what surveys and push campaigns have in common before they run.
+//! Campaigns as they are saved: what all kinds have in common before they run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Webhooks.
+//! What webhooks can be told of, and which endpoints want it.
 
 use nudge_db::{Error, Result, Tx};
 use serde::Deserialize;

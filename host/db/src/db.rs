@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use parking_lot::RwLock;
@@ -18,9 +18,10 @@ use tokio::sync::watch;
 use crate::examine::{self, Finding};
 use crate::hosts::{Access, Hosts};
 use crate::pool::{Manner, Pool};
+use crate::room::Room;
 use crate::shards::Shards;
 use crate::writer::Writer;
-use crate::{Dialect, Durability, Error, Kind, Result, Schema, Tx, migrate};
+use crate::{Dialect, Durability, Error, Kind, Reason, Result, Schema, Tx, migrate};
 
 /// Every statement about many rows exists in ten sizes, see [`Rows`](crate::Rows).
 const CACHED_STATEMENTS: usize = 1_000;
@@ -108,6 +109,7 @@ enum Backend {
     Postgres {
         pool: Pool,
         shards: Arc<RwLock<Option<Shards>>>,
+        room: Arc<Room>,
     },
 }
 
@@ -208,6 +210,7 @@ impl Db {
         Ok(Self(Backend::Postgres {
             pool,
             shards: Arc::new(RwLock::new(shards)),
+            room: Arc::default(),
         }))
     }
 
@@ -221,7 +224,7 @@ impl Db {
 
     /// Looks up where the rows of distributed tables are: an administrator moves shards from worker to worker.
     pub async fn look_up_shards(&self) -> Result<()> {
-        if let Backend::Postgres { pool, shards } = &self.0 {
+        if let Backend::Postgres { pool, shards, .. } = &self.0 {
             let found = Shards::read(pool).await?;
             *shards.write() = found;
         }
@@ -381,12 +384,31 @@ impl Db {
         Ok(Schema::compare(newest, migrator))
     }
 
-    /// Looks for what would keep a server with so many connections from working on this database. SQLite has nothing
-    /// to look for.
+    /// Looks for what would keep a server with so many connections from working on this database. SQLite's file is read to its end.
     pub async fn examine(&self, connections: u32) -> Result<Vec<Finding>> {
         match &self.0 {
-            Backend::Sqlite { .. } => Ok(Vec::new()),
+            Backend::Sqlite { writer, .. } => {
+                examine::sqlite(writer.idle().await?.connection()?).await
+            }
             Backend::Postgres { pool, .. } => examine::examine(pool, connections).await,
+        }
+    }
+
+    /// Takes note of a commit of new rows, which needed room, or of why one failed.
+    pub fn note_commit(&self, failure: Option<&Error>) {
+        let is_full = failure.map(|error| error.reason() == Some(Reason::Full));
+        if let Backend::Postgres { room, .. } = &self.0
+            && is_full != Some(false)
+        {
+            room.note(is_full.is_none(), Instant::now());
+        }
+    }
+
+    /// For how long commits have failed as the disk of PostgreSQL is full. How full that of SQLite is, the system tells.
+    pub fn lacks_room_for(&self) -> Duration {
+        match &self.0 {
+            Backend::Sqlite { .. } => Duration::ZERO,
+            Backend::Postgres { room, .. } => room.lacking(Instant::now()),
         }
     }
 

@@ -11,6 +11,8 @@ use sqlx::error::{DatabaseError, ErrorKind, UnexpectedNullError};
 use sqlx::migrate::MigrateError;
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
+use crate::reason::Reason;
+
 /// What a database is made to say where changes that go together find other rows than they should.
 pub(crate) const LOST_RACE: &str = "nudge: rows have changed meanwhile, this starts over";
 
@@ -62,6 +64,7 @@ pub enum Kind {
 #[error("database error: {kind:?}")]
 pub struct Error {
     kind: Kind,
+    reason: Option<Reason>,
     #[source]
     cause: Cause,
 }
@@ -75,6 +78,11 @@ impl Error {
     /// What kind of trouble it is.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Why, where an administrator can mend it.
+    pub fn reason(&self) -> Option<Reason> {
+        self.reason
     }
 
     /// Whether the same work may succeed later.
@@ -113,7 +121,10 @@ impl Error {
 
     /// A host was reached that takes no writes.
     pub(crate) fn standby() -> Self {
-        Self::new(Kind::Unavailable, NO_WRITES.to_owned())
+        Self {
+            reason: Some(Reason::Standby),
+            ..Self::new(Kind::Unavailable, NO_WRITES.to_owned())
+        }
     }
 
     /// No connection became free in time.
@@ -133,13 +144,20 @@ impl Error {
 
     fn new(kind: Kind, cause: String) -> Self {
         let cause = Cause(cause.into());
-        Self { kind, cause }
+        Self {
+            kind,
+            reason: None,
+            cause,
+        }
     }
 }
 
 impl From<sqlx::Error> for Error {
     fn from(source: sqlx::Error) -> Self {
-        Self::new(kind_of(&source), told(&source))
+        Self {
+            reason: reason_of(&source),
+            ..Self::new(kind_of(&source), told(&source))
+        }
     }
 }
 
@@ -270,6 +288,19 @@ fn kind_of(error: &sqlx::Error) -> Kind {
                 .map_or(Kind::Other, |code| kind_of_code(&code)),
         },
         _ => Kind::Other,
+    }
+}
+
+fn reason_of(error: &sqlx::Error) -> Option<Reason> {
+    match error {
+        sqlx::Error::Database(database) => Reason::of_code(&database.code()?),
+        sqlx::Error::Migrate(error) => match &**error {
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
+                reason_of(error)
+            }
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -1,9 +1,9 @@
-//! What would keep a server from working on a PostgreSQL, or on the pooler in front of one.
+//! What would keep a server from working on a database, or on the pooler in front of one.
 
 use std::fmt;
 
 use sqlx::postgres::PgRow;
-use sqlx::{Executor as _, PgConnection, Row as _};
+use sqlx::{Executor as _, PgConnection, Row as _, SqliteConnection};
 
 use crate::pool::{Lease, Pool, within};
 use crate::{Error, Result};
@@ -41,6 +41,8 @@ pub enum Finding {
     NoStatementTimeout,
     /// The role may make no tables.
     MayNotCreate,
+    /// Pages of SQLite's file are damaged; this is the first that it says of them.
+    Damaged(String),
 }
 
 impl Finding {
@@ -80,6 +82,9 @@ impl fmt::Display for Finding {
                 "the role of `database.url` may make no tables in the database: make it the owner, `ALTER DATABASE … \
                  OWNER TO …`",
             ),
+            Self::Damaged(what) => {
+                write!(formatter, "the database is damaged, restore a backup: {what}")
+            }
         }
     }
 }
@@ -107,6 +112,35 @@ pub(crate) async fn examine(pool: &Pool, connections: u32) -> Result<Vec<Finding
     let mut findings = facts.findings(connections);
     findings.extend(pooling(pool, lease).await?);
     Ok(findings)
+}
+
+/// Looks whether SQLite's file is sound, and has room for what is written to it.
+pub(crate) async fn sqlite(connection: &mut SqliteConnection) -> Result<Vec<Finding>> {
+    let said: String = sqlx::query_scalar("PRAGMA quick_check(1)")
+        .fetch_one(&mut *connection)
+        .await?;
+    if said != "ok" {
+        // An error is one line.
+        return Ok(vec![Finding::Damaged(said.replace('\n', " "))]);
+    }
+    connection.execute("BEGIN IMMEDIATE").await?;
+    let wrote = write_more_than_fits(connection).await;
+    // After some errors SQLite has done so by itself.
+    let _ = connection.execute("ROLLBACK").await;
+    wrote?;
+    Ok(Vec::new())
+}
+
+/// Writes more than SQLite keeps in memory until the commit, so that the disk has to take it.
+async fn write_more_than_fits(connection: &mut SqliteConnection) -> Result<()> {
+    for statement in [
+        "PRAGMA cache_size = 10",
+        "CREATE TABLE nudge_room (filler BLOB)",
+        "INSERT INTO nudge_room VALUES (zeroblob(1048576))",
+    ] {
+        connection.execute(statement).await?;
+    }
+    Ok(())
 }
 
 impl Facts {

@@ -24,6 +24,8 @@ mod examine;
 mod hosts;
 mod migrate;
 mod pool;
+mod reason;
+mod room;
 mod rows;
 mod shards;
 mod single_statement;
@@ -40,6 +42,7 @@ pub use distribute::{Distributable, Distribution, Share};
 pub use error::{Error, Kind, Result};
 pub use examine::Finding;
 pub use migrate::Schema;
+pub use reason::Reason;
 pub use rows::Rows;
 pub use shards::Shards;
 /// What types of rows and columns derive, and migrations are embedded by.

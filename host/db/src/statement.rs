@@ -217,6 +217,24 @@ impl<'t> Statement<'t> {
             .push(")")
     }
 
+    /// Ends the statement with its newest rows, by a column of times and then one of numbers, newest first. The statement's rows are
+    /// in an index in order of time.
+    ///
+    /// SQLite's index ends with the row's number, so that it is in this order. PostgreSQL's is not, and it would sort all rows: it
+    /// takes the newest from the index, with all of the last instant, and sorts those.
+    #[must_use]
+    pub fn newest(mut self, (time, number): (&'static str, &'static str), most: i64) -> Self {
+        if self.tx.dialect() == Dialect::Postgres {
+            self.text.to_mut().insert_str(0, "SELECT * FROM (");
+            self = self.push(" ORDER BY ").push(time);
+            self = self.push(" DESC FETCH FIRST ").push_bind(most);
+            self = self.push(" ROWS WITH TIES) AS newest");
+        }
+        self = self.push(" ORDER BY ").push(time);
+        self = self.push(" DESC, ").push(number);
+        self.push(" DESC LIMIT ").push_bind(most)
+    }
+
     fn push_array(mut self, values: Vec<i64>) -> Self {
         let added = match &mut self.arguments {
             Arguments::Postgres(arguments) => {

@@ -14,9 +14,9 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use nudge_platform::field_error::FieldError;
 use nudge_platform::json::objects::Objects;
-use nudge_platform::json::{misshapen, pointer, shape};
+use nudge_platform::json::{NUMBER_OUT_OF_RANGE, misshapen, pointer, shape};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 pub use few::Few;
 
@@ -365,9 +365,16 @@ pub fn shape_text<'a, T: Deserialize<'a>>(text: &'a str, place: &str) -> Result<
 /// one of some names belongs is a mistake in the syntax to it.
 fn refuse(text: &str, error: &serde_json::Error, pointer: String) -> ApiError {
     match sound::check(text) {
-        Ok(()) => wrong_shape(error, pointer),
-        Err(error) => malformed(&error),
+        Err(unsound) if !is_out_of_range(text, &unsound) => malformed(&unsound),
+        _ => wrong_shape(error, pointer),
     }
+}
+
+/// Whether a text that is not sound is JSON nevertheless, with a number that is too large for numbers here.
+fn is_out_of_range(text: &str, unsound: &serde_json::Error) -> bool {
+    // Of the parser's errors of syntax it is the only one that is about no syntax.
+    unsound.to_string().starts_with(NUMBER_OUT_OF_RANGE)
+        && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 fn wrong_shape(error: &serde_json::Error, pointer: String) -> ApiError {

@@ -23,6 +23,8 @@ pub struct ApiError {
     detail: Cow<'static, str>,
     errors: Vec<FieldError>,
     cause: Option<Arc<anyhow::Error>>,
+    /// Whether the cause is a defect, whatever the code says.
+    is_defect: bool,
     retry_after_seconds: Option<i64>,
     lost_race: bool,
     members: Map<String, Value>,
@@ -61,6 +63,7 @@ impl ApiError {
             detail: Cow::Borrowed(code.meaning()),
             errors: Vec::new(),
             cause: None,
+            is_defect: code == Code::Internal,
             retry_after_seconds: (code == Code::Unavailable).then_some(RETRY_AFTER_SECONDS),
             lost_race: false,
             members: Map::new(),
@@ -150,11 +153,11 @@ impl ApiError {
         if self.code != Code::Internal {
             return self;
         }
-        if let Some(cause) = &self.cause {
-            let chain = format!("{cause:#}");
-            tracing::error!(error = chain, "a request that may be repeated failed");
+        Self {
+            cause: self.cause,
+            is_defect: true,
+            ..Self::new(Code::Unavailable)
         }
-        Self::new(Code::Unavailable)
     }
 
     /// One request too many; the next may come after so many seconds.
@@ -193,10 +196,10 @@ impl ApiError {
     pub fn render(self, request_id: &str) -> Response<Body> {
         if let Some(cause) = &self.cause {
             let chain = format!("{cause:#}");
-            if self.code == Code::Unavailable {
-                tracing::warn!(request.id = request_id, error = chain, "unavailable");
-            } else {
+            if self.is_defect {
                 tracing::error!(request.id = request_id, error = chain, "request failed");
+            } else {
+                tracing::warn!(request.id = request_id, error = chain, "unavailable");
             }
         }
         let status = self.code.status();

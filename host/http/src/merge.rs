@@ -1,4 +1,4 @@
-//! Merge.
+//! Merge patches (RFC 7396): what a patch makes of a resource, and which of its keys are refused.
 
 use nudge_platform::field_error::FieldError;
 use nudge_platform::json::merge::apply;

@@ -1,4 +1,4 @@
-//! Query strings.
+//! Parameters of query strings that several routes share.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;

@@ -292,7 +292,10 @@ impl Writer {
                     self.wary.store(WARY_GROUPS, Ordering::Relaxed);
                     expect_new = false;
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    self.db.note_commit(Some(&error));
+                    return Err(error);
+                }
             }
         }
     }
@@ -332,6 +335,9 @@ impl Writer {
         let (ids, stored) = self.insert(&mut tx, &kept, expect_new).await?;
         let letters = keep_letters(&mut tx, &new, &plan).await?;
         tx.commit().await?;
+        if stored.iter().any(|events| !events.is_empty()) {
+            self.db.note_commit(None);
+        }
         let news = News {
             ids,
             stored,

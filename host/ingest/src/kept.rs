@@ -9,7 +9,7 @@ use nudge_pipeline::SeenVersions;
 use nudge_records::dead_letters::store::Inserted;
 use nudge_records::dead_letters::{self, Letter};
 use nudge_records::events::insert::{self, NewRequest};
-use nudge_records::events::store::{self, Stored};
+use nudge_records::events::store::{self, RequestKey, Stored};
 use nudge_records::events::{Event, Key, SEQ_BLOCK, removed};
 use nudge_records::rejected::{self, RejectedEvent};
 use nudge_records::stats::{self, Stats, Tally};
@@ -276,16 +276,20 @@ pub(super) async fn new_events(
     ids: &[i64],
     all_new: bool,
 ) -> nudge_db::Result<Vec<Vec<Stored>>> {
+    let key = |(submission, id): (&&Submission, &i64)| (submission.alias, *id);
+    let keys: Vec<RequestKey> = kept.iter().zip(ids).map(key).collect();
+    let mut there = if all_new {
+        HashMap::new()
+    } else {
+        store::seqs_of(tx, &keys).await?
+    };
     let mut stored = Vec::with_capacity(kept.len());
     let mut empty = Vec::new();
-    for (submission, id) in kept.iter().zip(ids) {
-        let new: Option<Vec<i64>> = if all_new {
-            None
-        } else {
-            Some(store::seqs_of(tx, (submission.alias, *id)).await?)
-        };
+    for (submission, key) in kept.iter().zip(keys) {
+        let (_, id) = key;
+        let new = (!all_new).then(|| there.remove(&id).unwrap_or_default());
         if new.as_ref().is_some_and(Vec::is_empty) {
-            empty.push((submission.alias, *id));
+            empty.push(key);
         }
         let events = (0_i64..)
             .zip(&submission.events)

@@ -1,4 +1,4 @@
-//! Submission.
+//! A request's events on their way into the database.
 
 use std::collections::HashSet;
 use std::sync::Arc;

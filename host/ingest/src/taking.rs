@@ -179,7 +179,7 @@ async fn divide(
                     &event,
                     violations,
                     plugin,
-                );
+                )?;
                 rejections.push(Rejection {
                     dead_letter_id: Some(letter.id),
                     said: Some(Box::new(Said::of(&event))),

@@ -274,8 +274,14 @@ impl<'c> VersionChecks<'c> {
                 self.note(declared, CallOutcome::settled(&failed), &failed.call);
                 // Of a thousand bad events the log has a few.
                 if self.failures < MOST_FAILURES {
-                    let name = &self.version.term.name;
-                    tracing::warn!(plugin.name = name, error = %failed, "validation failed");
+                    let term = &self.version.term;
+                    tracing::warn!(
+                        app.id = %self.context.app_id,
+                        plugin.name = term.name,
+                        plugin.version = term.version,
+                        error = %failed,
+                        "validation failed"
+                    );
                 }
                 self.failures += 1;
                 let places = declared.iter().map(|event| event.place);

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::failing::FailingWorks;
 use super::waiting::WaitingRequests;
 use super::work::{Fired, Source, Work};
 use super::{Inner, claims};
@@ -27,67 +28,132 @@ const RETRY_WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::
 const GATHERING: Duration = Duration::from_millis(10);
 /// How long work that no campaign reads may gather: all that comes of it are the profiles' newest counts.
 const QUIET_GATHERING: Duration = Duration::from_millis(100);
-/// So many times the events that may be evaluated together are processed together.
+/// A batch of which no campaign reads an event may have so many times the events of another batch.
 const QUIET_EVENTS: usize = 4;
+
+/// What a lane has in hand.
+#[derive(Default)]
+struct Lane {
+    queue: VecDeque<Work>,
+    waiting: WaitingRequests,
+    failing: FailingWorks,
+}
 
 /// Runs a lane.
 pub(super) async fn run(inner: Arc<Inner>, mut receiver: mpsc::UnboundedReceiver<Work>) {
-    let mut queue = VecDeque::new();
-    let mut waiting = WaitingRequests::default();
+    let mut lane = Lane::default();
     let mut turns = inner.turns.subscribe();
     let mut wait = RETRY_WAIT.0;
     let mut gather_until = Instant::now();
+    let mut tried_again = false;
     loop {
-        let in_hand = queue.len();
-        if queue.is_empty() {
-            let look_at = waiting.next_look();
+        let in_hand = lane.queue.len();
+        if lane.queue.is_empty() {
+            let look_at = lane.waiting.next_look();
+            let again_at = lane.failing.next_look();
             let next = tokio::select! {
                 next = receiver.recv() => next.map(Some),
-                () = sleep_until(look_at) => Some(None),
+                () = sleep_until(look_at.into_iter().chain(again_at).min()) => Some(None),
                 Ok(()) = turns.changed(), if look_at.is_some() => {
-                    waiting.hurry();
+                    lane.waiting.hurry();
                     Some(None)
                 }
                 () = inner.halt.cancelled() => None,
             };
             let Some(next) = next else { return };
             if let Some(next) = next {
-                queue.push_back(next);
-                gather(&inner, &mut receiver, &mut queue, gather_until).await;
+                lane.queue.push_back(next);
+                gather(&inner, &mut receiver, &mut lane.queue, gather_until).await;
             }
         }
         while let Ok(next) = receiver.try_recv() {
-            queue.push_back(next);
+            lane.queue.push_back(next);
         }
         if inner.halt.is_cancelled() {
             // Claims end with the process; the work is in the database.
             return;
         }
-        let arrived = queue.split_off(in_hand);
-        queue.extend(waiting.keep_behind(arrived));
-        queue.extend(waiting.look(&inner).await);
-        if queue.is_empty() {
+        lane.sort_in(&inner, in_hand).await;
+        // By turns: however much fails, other work goes on.
+        tried_again = (lane.queue.is_empty() || !tried_again) && lane.try_again(&inner).await;
+        if tried_again || lane.queue.is_empty() {
             continue;
         }
-        queue.make_contiguous().sort_by_key(Work::order);
-        let batch = take(&mut queue, inner.config.batch_events);
-        let held_up = process(&inner, batch).await;
-        inner.turns.send_replace(());
+        let is_done = lane.process(&inner).await;
         gather_until = Instant::now() + GATHERING;
-        if !held_up.order.is_empty() {
-            held_up.order.into_iter().for_each(|work| waiting.add(work));
-            queue = waiting.keep_behind(queue).into();
-        }
-        if held_up.database.is_empty() {
+        if is_done {
             wait = RETRY_WAIT.0;
         } else {
-            queue.extend(held_up.database);
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = inner.halt.cancelled() => return,
             }
             wait = (wait * 2).min(RETRY_WAIT.1);
         }
+    }
+}
+
+impl Lane {
+    /// Puts aside what of the queue, from a place on, stands behind other work, and takes in what has waited long enough.
+    async fn sort_in(&mut self, inner: &Inner, from: usize) {
+        let arrived = self.queue.split_off(from);
+        let arrived = self.failing.keep_behind(arrived);
+        self.queue.extend(self.waiting.keep_behind(arrived));
+        let come = self.waiting.look(inner).await;
+        self.queue.extend(self.failing.keep_behind(come));
+    }
+
+    /// Processes the next batch of the queue. False: some of it waits for the database, in the queue.
+    async fn process(&mut self, inner: &Inner) -> bool {
+        let works = self.queue.make_contiguous();
+        works.sort_by_key(Work::order);
+        let batch = take(&mut self.queue, inner.config.batch_events);
+        let held_up = process(inner, batch).await;
+        inner.turns.send_replace(());
+        if !held_up.order.is_empty() {
+            for work in held_up.order {
+                self.waiting.add(work);
+            }
+            let queue = std::mem::take(&mut self.queue);
+            self.queue = self.waiting.keep_behind(queue).into();
+        }
+        let is_done = held_up.database.is_empty();
+        self.queue.extend(held_up.database);
+        if !held_up.failed.is_empty() {
+            let now = Instant::now();
+            for work in held_up.failed {
+                self.failing.add(work, now);
+            }
+            let queue = std::mem::take(&mut self.queue);
+            self.queue = self.failing.keep_behind(queue);
+        }
+        is_done
+    }
+
+    /// Tries one alias's work that has failed again, if it is time, by itself; answers whether it was. What stood behind it goes
+    /// on once it has succeeded.
+    async fn try_again(&mut self, inner: &Inner) -> bool {
+        let Some(mut failing) = self.failing.take_due(Instant::now()) else {
+            return false;
+        };
+        if let Some(first) = failing.take_first() {
+            let held_up = process(inner, vec![first]).await;
+            inner.turns.send_replace(());
+            for work in held_up.order {
+                self.waiting.add(work);
+            }
+            if !held_up.database.is_empty() {
+                failing.begin_anew();
+            }
+            let mut again = held_up.failed.into_iter().chain(held_up.database);
+            if let Some(failed) = again.next() {
+                self.failing.put_back(failed, failing, Instant::now());
+                return true;
+            }
+        }
+        let behind = failing.into_works();
+        self.queue.extend(self.waiting.keep_behind(behind));
+        true
     }
 }
 
@@ -136,17 +202,19 @@ async fn gather(
 struct HeldUp {
     /// Something must be processed before it, or changes again and again.
     order: Vec<Work>,
-    /// The database says no.
+    /// The database can't be reached.
     database: Vec<Work>,
+    /// It fails also by itself.
+    failed: Vec<Work>,
 }
 
 impl HeldUp {
     /// Takes what stands behind work that is held up, if it is the same alias's.
     fn keep_behind(&mut self, works: &mut Vec<Work>) {
-        if self.order.is_empty() && self.database.is_empty() {
-            return;
-        }
-        for list in [&mut self.order, &mut self.database] {
+        for list in [&mut self.order, &mut self.database, &mut self.failed] {
+            if list.is_empty() {
+                continue;
+            }
             let ahead: HashSet<i64> = list.iter().map(|ahead| ahead.alias).collect();
             list.extend(works.extract_if(.., |work| ahead.contains(&work.alias)));
         }
@@ -223,7 +291,11 @@ async fn process(inner: &Inner, batch: Vec<Work>) -> HeldUp {
             Err(Trouble::Conflict) => match sort_out(inner, &mut part, &mut held_up.order).await {
                 Ok(true) => parts.push(part),
                 Ok(false) => halve(part, &mut parts, &mut held_up.order),
-                Err(_) => held_up.database.append(&mut part),
+                Err(error) if error.is_temporary() => held_up.database.append(&mut part),
+                Err(error) => {
+                    tracing::error!(error = ?error, works = part.len(), "work failed; its halves are tried, a single piece is tried again later");
+                    halve(part, &mut parts, &mut held_up.failed);
+                }
             },
             Err(Trouble::Database(error))
                 if error.is_temporary()
@@ -243,12 +315,12 @@ async fn process(inner: &Inner, batch: Vec<Work>) -> HeldUp {
                 held_up.database.extend(parts.drain(..).flatten());
             }
             Err(Trouble::Database(error)) => {
-                tracing::error!(error = ?error, works = part.len(), "work failed; its halves are tried, a single piece stays in the database");
-                halve(part, &mut parts, &mut held_up.database);
+                tracing::error!(error = ?error, works = part.len(), "work failed; its halves are tried, a single piece is tried again later");
+                halve(part, &mut parts, &mut held_up.failed);
             }
             Err(Trouble::Lost(error)) => {
-                tracing::error!(error = %error, works = part.len(), "work failed; its halves are tried, a single piece stays in the database");
-                halve(part, &mut parts, &mut held_up.database);
+                tracing::error!(error = %error, works = part.len(), "work failed; its halves are tried, a single piece is tried again later");
+                halve(part, &mut parts, &mut held_up.failed);
             }
         }
     }
@@ -374,12 +446,14 @@ mod tests {
         let mut held_up = HeldUp {
             order: requests(&[(1, 1)]),
             database: requests(&[(2, 2)]),
+            failed: requests(&[(3, 3)]),
         };
-        let mut works = requests(&[(3, 1), (4, 3), (5, 2)]);
+        let mut works = requests(&[(4, 1), (5, 4), (6, 2), (7, 3)]);
         held_up.keep_behind(&mut works);
-        assert_eq!(ids(&works), [4]);
-        assert_eq!(ids(&held_up.order), [1, 3]);
-        assert_eq!(ids(&held_up.database), [2, 5]);
+        assert_eq!(ids(&works), [5]);
+        assert_eq!(ids(&held_up.order), [1, 4]);
+        assert_eq!(ids(&held_up.database), [2, 6]);
+        assert_eq!(ids(&held_up.failed), [3, 7]);
     }
 
     #[tokio::test]

@@ -10,6 +10,8 @@ use nudge_campaigns::targeting::{CapWindow, Scope};
 use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
+use crate::setback::LEEWAY_AMONG_OTHERS;
+
 /// How many presentations of one campaign, of all of a kind, or of all that SDKs present, a subject had after an instant.
 /// Counting ends at the largest number that a cap can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +48,8 @@ impl Question {
 pub struct CountQuestion {
     at: Timestamp,
     issued_before: Timestamp,
+    /// What was presented later was so by a clock that was ahead.
+    latest: Timestamp,
 }
 
 impl CountQuestion {
@@ -54,6 +58,7 @@ impl CountQuestion {
         Self {
             at: now,
             issued_before: Timestamp(i64::MAX),
+            latest: now.plus(LEEWAY_AMONG_OTHERS),
         }
     }
 
@@ -62,6 +67,7 @@ impl CountQuestion {
         Self {
             at,
             issued_before: at,
+            latest: Timestamp(i64::MAX),
         }
     }
 }
@@ -79,10 +85,12 @@ struct CountRow {
 }
 
 /// Instructions of a campaign that count, up to 1,000, by the index that is made for it. What was issued and not
-/// displayed counts for [`RESERVED`], while it is on offer.
+/// displayed counts for [`RESERVED`], while it is on offer. What was presented later than any clock can have it by now was so before
+/// the clock was set back, nobody knows how long: it counts by when it was issued.
 const OF_CAMPAIGN: &str = " SELECT v.number, (SELECT count(*) FROM (
         SELECT 1 AS one FROM instructions i
         WHERE i.subject_id = v.subject_id AND i.campaign_id = v.campaign_id AND i.counted_at > v.since
+          AND (i.counted_at <= v.latest OR i.created_at > v.since)
           AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved AND i.expires_at > v.at) LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
@@ -90,6 +98,7 @@ const OF_CAMPAIGN: &str = " SELECT v.number, (SELECT count(*) FROM (
 const OF_KIND: &str = " SELECT v.number, (SELECT count(*) FROM (
         SELECT 1 AS one FROM instructions i
         WHERE i.subject_id = v.subject_id AND i.kind = v.kind AND i.counted_at > v.since
+          AND (i.counted_at <= v.latest OR i.created_at > v.since)
           AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved AND i.expires_at > v.at) LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
@@ -97,12 +106,14 @@ const OF_KIND: &str = " SELECT v.number, (SELECT count(*) FROM (
 const PRESENTED: &str = " SELECT v.number, (SELECT count(*) FROM (
         SELECT 1 AS one FROM instructions i
         WHERE i.subject_id = v.subject_id AND i.kind IN ('survey', 'in_app') AND i.counted_at > v.since
+          AND (i.counted_at <= v.latest OR i.created_at > v.since)
           AND i.app_id = v.app_id AND i.created_at < v.before AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved AND i.expires_at > v.at) LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
 /// When the last presentation was that [`PRESENTED`] counts.
-const LAST_PRESENTED: &str = " SELECT v.subject_id, (SELECT max(i.counted_at) FROM instructions i
+const LAST_PRESENTED: &str = " SELECT v.subject_id, (SELECT max(CASE WHEN i.counted_at > v.latest THEN i.created_at ELSE i.counted_at END) FROM instructions i
         WHERE i.subject_id = v.subject_id AND i.kind IN ('survey', 'in_app') AND i.counted_at > v.since
+          AND (i.counted_at <= v.latest OR i.created_at > v.since)
           AND i.app_id = v.app_id AND (i.displayed_at IS NOT NULL OR i.counted_at > v.reserved AND i.expires_at > v.at)
     ) AS at FROM v WHERE true";
 
@@ -137,9 +148,10 @@ pub async fn last_presented(
             .uuids(chunk.iter().map(|question| question.subject_id))
             .timestamps(chunk.iter().map(|question| question.since))
             .timestamps(chunk.iter().map(|_| now.minus(RESERVED)))
-            .timestamps(chunk.iter().map(|_| now));
+            .timestamps(chunk.iter().map(|_| now))
+            .timestamps(chunk.iter().map(|_| now.plus(LEEWAY_AMONG_OTHERS)));
         let rows: Vec<LastRow> = tx
-            .with_rows("v(app_id, subject_id, since, reserved, at)", rows)
+            .with_rows("v(app_id, subject_id, since, reserved, at, latest)", rows)
             .push(LAST_PRESENTED)
             .fetch_all()
             .await?;
@@ -183,6 +195,7 @@ pub async fn counts(
                 .timestamps(chunk.iter().map(|_| asked.at.minus(RESERVED)))
                 .timestamps(chunk.iter().map(|_| asked.at))
                 .timestamps(chunk.iter().map(|_| asked.issued_before))
+                .timestamps(chunk.iter().map(|_| asked.latest))
                 .texts(
                     chunk
                         .iter()
@@ -190,7 +203,7 @@ pub async fn counts(
                 );
             let rows: Vec<CountRow> = tx
                 .with_rows(
-                    "v(number, app_id, subject_id, campaign_id, since, reserved, at, before, kind)",
+                    "v(number, app_id, subject_id, campaign_id, since, reserved, at, before, latest, kind)",
                     rows,
                 )
                 .push(text)

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::calls::Calls;
 use super::effects::{self, Effects};
-use super::evaluate::{Decided, Decisions, Evaluation, Item, Routes};
+use super::evaluate::{Decided, Decisions, Evaluation, Item, Routes, Unavailable};
 use super::facts::Ledger;
 use super::groups::{self, Group};
 use super::memory::{self, Recalled};
@@ -161,7 +161,7 @@ async fn process_read(
     let now = inner.clock.now();
     let gate = Gate::open(&inner.db, app, &items, &after, &decisions.fired, now).await?;
     let messages = messages::make(inner, app, &items, &after, &decisions.fired, &gate).await?;
-    let mut effects = Effects::new(app, works, &items, after, decisions, (gate, messages));
+    let mut effects = Effects::new(app, works, &items, after, decisions, (gate, messages))?;
     effects.devices = devices::sightings(works, &before);
     effects.segment_checks = touched;
     commit(inner, &mut effects).await?;
@@ -226,7 +226,11 @@ fn as_of(subjects: &[Subject], now: Timestamp) -> Vec<Subject> {
 /// Writes effects, as a span of the batch.
 async fn commit(inner: &Inner, effects: &mut Effects) -> Result<(), Trouble> {
     let span = || NewSpan::internal("commit effects", Vec::new());
-    traces::within(span, effects::write(inner, effects)).await
+    let committed = traces::within(span, effects::write(inner, effects)).await;
+    if let Err(Trouble::Database(error)) = &committed {
+        inner.db.note_commit(Some(error));
+    }
+    committed
 }
 
 /// People whose watched segments work may change, in order. Takes out what comes behind such a request, from the next one of theirs
@@ -365,8 +369,9 @@ fn parts(app: &App, source: &Source, stored: &Stored, subject: &mut Subject) -> 
             add(session.number, false, concerned(app, name), counts);
         }
         Source::Timer(timer) => {
-            let campaigns = one(timer.campaign_id).filter(|it| waits(app, *it, stored));
-            add(subject.session_number, false, campaigns.collect(), false);
+            let due = |it: &usize| waits(app, *it, stored) && is_own(app, *it, timer);
+            let campaigns = one(timer.campaign_id).filter(due).collect();
+            add(subject.session_number, false, campaigns, false);
         }
         Source::Occasion(due) => {
             let hears = |campaign: &usize| match due.firing_id {
@@ -384,7 +389,10 @@ fn parts(app: &App, source: &Source, stored: &Stored, subject: &mut Subject) -> 
             ..
         } => {
             let session = session.unwrap_or(subject.session_number);
-            let still_waits = |it: &usize| timer.is_none() || waits(app, *it, stored);
+            let still_waits = |it: &usize| {
+                let mut timer = timer.iter();
+                timer.all(|timer| waits(app, *it, stored) && is_own(app, *it, timer))
+            };
             let campaign = campaign_id.and_then(|id| app.campaign(id));
             let campaign = campaign.filter(still_waits);
             if *begins {
@@ -424,6 +432,12 @@ fn waits(app: &App, campaign: usize, stored: &Stored) -> bool {
     running.is_some_and(|running| running.act.fires() && (is_of_run || !running.by_calendar))
 }
 
+/// Whether the plugin that decides has set a timer. Of another one's payload it knows nothing.
+fn is_own(app: &App, campaign: usize, timer: &DueTimer) -> bool {
+    let running = app.campaigns.get(campaign);
+    running.is_some_and(|running| running.accepted.inherits(timer.plugin.as_deref()))
+}
+
 /// A batch that no plugin was asked about.
 fn undecided(inner: &Inner, app: &App, items: Vec<Item>) -> Decided {
     Decided {
@@ -460,9 +474,10 @@ async fn evaluate(
     };
     match traces::within(span, evaluated).await {
         Ok(Ok(decided)) => Ok(decided),
-        Ok(Err(_)) => Err(Trouble::Database(nudge_db::Error::unavailable(
-            std::io::Error::other("facts unavailable"),
-        ))),
+        Ok(Err(Unavailable(reason))) => {
+            let unknown = || nudge_db::Error::unavailable(std::io::Error::other("no facts"));
+            Err(Trouble::Database(reason.unwrap_or_else(unknown)))
+        }
         Err(lost) => Err(Trouble::Lost(lost)),
     }
 }

@@ -1,7 +1,6 @@
 //! Which process has which row in hand, in the database.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
 
 use nudge_db::{Dialect, Result, Rows, Timestamp, Tx};
 use nudge_records::events::store::{RequestKey, request_rows};
@@ -106,6 +105,7 @@ pub(super) struct ClaimedTimer {
     pub campaign_id: Uuid,
     pub subject_id: Uuid,
     pub key: String,
+    pub plugin: Option<String>,
     pub due_at: Timestamp,
     pub payload: Vec<u8>,
     pub event_seq: i64,
@@ -257,18 +257,44 @@ pub(super) async fn claim_timers(
 ) -> Result<Vec<ClaimedTimer>> {
     scheduled_work::claim_due(tx, "timers", node, now, limit)
         .await?
-        .push(" RETURNING id, app_id, campaign_id, subject_id, key, due_at, payload, event_seq")
+        .push(" RETURNING id, app_id, campaign_id, subject_id, key, plugin, due_at, payload, event_seq")
         .fetch_all()
         .await
 }
 
-/// The rows that a process has claimed, the oldest first.
-pub(super) async fn claims(tx: &mut Tx, node: Uuid) -> Result<Vec<Claim>> {
-    let requests: Vec<i64> = tx
-        .sql("SELECT id AS number FROM pending WHERE node = $1 ORDER BY id LIMIT $2")
+/// Rows that a process has claimed, the oldest first.
+#[derive(Clone, Debug)]
+pub(super) struct Claimed {
+    requests: Vec<RequestKey>,
+    timers: Vec<Uuid>,
+    occasions: Vec<Uuid>,
+}
+
+impl Claimed {
+    /// Leaves out those that are not wanted.
+    pub(super) fn retain(&mut self, is_wanted: impl Fn(&Claim) -> bool) {
+        let (requests, timers) = (&mut self.requests, &mut self.timers);
+        requests.retain(|(_, id)| is_wanted(&Claim::Request(*id)));
+        timers.retain(|id| is_wanted(&Claim::Timer(*id)));
+        self.occasions.retain(|id| is_wanted(&Claim::Occasion(*id)));
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = Claim> {
+        let requests = self.requests.iter().map(|(_, id)| Claim::Request(*id));
+        let timers = self.timers.iter().copied().map(Claim::Timer);
+        let occasions = self.occasions.iter().copied().map(Claim::Occasion);
+        requests.chain(timers).chain(occasions)
+    }
+}
+
+/// The rows that a process has claimed.
+pub(super) async fn claims(tx: &mut Tx, node: Uuid) -> Result<Claimed> {
+    let requests: Vec<RequestKey> = tx
+        .sql("SELECT alias_number, id FROM pending WHERE node = $1 ORDER BY id LIMIT $2")
         .bind(node)
         .bind(MOST_CLAIMS)
-        .fetch_values()
+        .fetch_all()
         .await?;
     let timers: Vec<Uuid> = tx
         .sql("SELECT id FROM timers WHERE node = $1 ORDER BY due_at LIMIT $2")
@@ -277,55 +303,18 @@ pub(super) async fn claims(tx: &mut Tx, node: Uuid) -> Result<Vec<Claim>> {
         .fetch_values()
         .await?;
     let occasions = scheduled_work::claimed_by(tx, node, MOST_CLAIMS).await?;
-    let requests = requests.into_iter().map(Claim::Request);
-    let timers = timers.into_iter().map(Claim::Timer);
-    let occasions = occasions.into_iter().map(Claim::Occasion);
-    Ok(requests.chain(timers).chain(occasions).collect())
+    Ok(Claimed {
+        requests,
+        timers,
+        occasions,
+    })
 }
 
 /// Gives up claims of a process.
-pub(super) async fn release_claims(tx: &mut Tx, node: Uuid, claims: &[Claim]) -> Result<()> {
-    for claim in claims {
-        match claim {
-            Claim::Request(id) => tx
-                .sql("UPDATE pending SET node = NULL WHERE node = $1 AND id = $2")
-                .bind(node)
-                .bind(*id),
-            Claim::Timer(id) => tx
-                .sql("UPDATE timers SET node = NULL WHERE node = $1 AND id = $2")
-                .bind(node)
-                .bind(*id),
-            Claim::Occasion(id) => tx
-                .sql("UPDATE occasions SET node = NULL WHERE node = $1 AND id = $2")
-                .bind(node)
-                .bind(*id),
-        }
-        .execute()
-        .await?;
-    }
-    Ok(())
-}
-
-/// A clock is put right by less all the time.
-const LEEWAY: Duration = Duration::from_secs(2);
-/// Clocks of several machines may differ by as much.
-const LEEWAY_AMONG_OTHERS: Duration = Duration::from_mins(2);
-
-/// Gives timers that a clock of the future set the rest of their delays from now on; answers how many. Doing it again changes
-/// nothing.
-pub(super) async fn put_timers_right(tx: &mut Tx, node: Uuid, now: Timestamp) -> Result<u64> {
-    let leeway = if is_alone(tx, node).await? {
-        LEEWAY
-    } else {
-        LEEWAY_AMONG_OTHERS
-    };
-    tx.sql(
-        "UPDATE timers SET due_at = due_at - (set_at - $1), set_at = $1 WHERE set_at > $2 AND node IS NULL",
-    )
-    .bind(now)
-    .bind(now.plus(leeway))
-    .execute()
-    .await
+pub(super) async fn release_claims(tx: &mut Tx, node: Uuid, claims: &Claimed) -> Result<()> {
+    release_requests(tx, &claims.requests, node).await?;
+    nudge_platform::claims::release(tx, "timers", &claims.timers, node).await?;
+    nudge_platform::claims::release(tx, "occasions", &claims.occasions, node).await
 }
 
 /// Whether no other process is noted.

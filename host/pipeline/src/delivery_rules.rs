@@ -12,8 +12,7 @@ use uuid::Uuid;
 
 use super::evaluate::Item;
 use super::projection::Subject;
-use crate::audience as store;
-use crate::audience::{CountQuestion, Question};
+use crate::audience::{self, CountQuestion, Question};
 
 /// The gate that a batch's firings go through, one after another.
 #[derive(Debug)]
@@ -90,12 +89,12 @@ impl Gate {
         });
         questions.dedup();
         let mut tx = db.read().await?;
-        let counts = store::counts(&mut tx, app.id, &questions, CountQuestion::now(now)).await?;
+        let counts = audience::counts(&mut tx, app.id, &questions, CountQuestion::now(now)).await?;
         gate.counts = questions.into_iter().zip(counts).collect();
         paused.retain(|question| gate.counts.get(question).is_some_and(|count| *count > 0));
         paused.sort_unstable_by_key(|question| question.subject_id);
         paused.dedup();
-        gate.last = store::last_presented(&mut tx, app.id, &paused, now).await?;
+        gate.last = audience::last_presented(&mut tx, app.id, &paused, now).await?;
         Ok(gate)
     }
 
@@ -143,8 +142,8 @@ impl Gate {
             .push((subject.id, running.id, running.act.kind()));
     }
 
-    /// When the app's pause is over, if it is all that a firing is in the way of. What is offered itself comes not once
-    /// more for that; something else waits for its turn.
+    /// The end of the app's pause, if the pause alone holds a firing back. None: the campaign itself was presented within the pause,
+    /// so that the firing is suppressed instead of deferred.
     fn after_pause(
         &self,
         running: &ActiveCampaign,

@@ -13,7 +13,7 @@ use nudge_records::decisions::{self, NewDecision, Recorded};
 use nudge_records::deliveries::{self, NewDelivery};
 use nudge_records::events::store::RequestKey;
 use nudge_records::instructions::{self, Instruction, Suppressed};
-use nudge_records::scheduled_work::{self, DueOccasion, NewOccasion};
+use nudge_records::scheduled_work::{self, DueOccasion, DueTimer, NewOccasion};
 use nudge_records::segment_checks;
 use nudge_wasm::Description;
 use uuid::Uuid;
@@ -31,8 +31,16 @@ use crate::messages::Messages;
 /// What lies between a timer and one that it sets, at the least.
 pub(super) const TURN: Duration = Duration::from_secs(1);
 
-/// A plugin's state to be stored; none: removed.
-pub(super) type StateChange = (Uuid, Uuid, Option<Vec<u8>>);
+/// What a plugin keeps of a subject for a campaign from now on.
+#[derive(Clone, Debug)]
+pub(super) struct StateChange {
+    pub campaign_id: Uuid,
+    pub subject_id: Uuid,
+    /// The plugin's name.
+    pub plugin: String,
+    /// None: nothing.
+    pub state: Option<Vec<u8>>,
+}
 
 /// Campaign, subject and the plugin's key.
 pub(super) type TimerKey = (Uuid, Uuid, String);
@@ -44,6 +52,8 @@ pub(super) struct NewTimer {
     pub campaign_id: Uuid,
     pub subject_id: Uuid,
     pub key: String,
+    /// The name of the plugin that sets it.
+    pub plugin: String,
     pub due_at: Timestamp,
     pub payload: Vec<u8>,
     pub event_seq: i64,
@@ -97,13 +107,13 @@ pub(super) struct Effects {
     pub led_on: Vec<usize>,
     /// Whom runs have given something.
     pub run_firings: Vec<RunFiring>,
-    /// Campaigns and subjects whose timers are cancelled, but for those that were due before an instant.
+    /// Campaigns and subjects whose timers and waiting firings are cancelled, but for those that were due before an instant.
     pub cancelled_all: Vec<(Uuid, Uuid, Timestamp)>,
     /// The same of single timers.
     pub cancelled: Vec<(TimerKey, Timestamp)>,
     pub timers: Vec<NewTimer>,
-    /// What the host does later.
-    pub occasions: Vec<NewOccasion>,
+    /// What the host does later, and the items that led to it.
+    pub occasions: Vec<(usize, NewOccasion)>,
     pub letters: Vec<Letter>,
     /// Devices that the events came from.
     pub devices: Vec<Sighting>,
@@ -138,7 +148,7 @@ impl Effects {
         subjects: Vec<Subject>,
         decisions: Decisions,
         (mut gate, messages): (Gate, Messages),
-    ) -> Self {
+    ) -> nudge_db::Result<Self> {
         let mut effects = Self {
             app_id: app.id,
             now: gate.now,
@@ -176,12 +186,12 @@ impl Effects {
         effects.fire(app, items, &decisions, &mut gate, &messages);
         effects.store_states(app, decisions.states);
         effects.change_timers(app, items, decisions.timers);
-        effects.keep_failed(app, works, items, &decisions.failed);
-        effects.keep_broken(app, works, items);
+        effects.keep_failed(app, works, items, &decisions.failed)?;
+        effects.keep_broken(app, works, items)?;
         effects.keep_decisions(decisions.recorded);
         effects.run_firings = run_firings::new(works, items, &effects.led_on, &effects.subjects);
         effects.note_sources(app, works);
-        effects
+        Ok(effects)
     }
 
     /// Notes what is over once the works are done.
@@ -190,7 +200,12 @@ impl Effects {
             match &work.source {
                 Source::Request(id) => self.requests.push((work.alias, *id)),
                 Source::Timer(timer) => {
-                    let list = if app.campaign(timer.campaign_id).is_some() {
+                    let running = app.campaign(timer.campaign_id);
+                    let running = running.and_then(|number| app.campaigns.get(number));
+                    if running.is_some_and(|it| !it.accepted.inherits(timer.plugin.as_deref())) {
+                        tell_of_foreign(app.id, timer);
+                    }
+                    let list = if running.is_some() {
                         &mut self.due_timers
                     } else {
                         &mut self.resting_timers
@@ -233,8 +248,14 @@ impl Effects {
 
     fn store_states(&mut self, app: &App, states: HashMap<(usize, u32), Option<Vec<u8>>>) {
         for ((campaign, subject), state) in states {
-            if let Some((campaign_id, subject_id)) = self.pair(app, campaign, subject) {
-                self.states.push((campaign_id, subject_id, state));
+            let pair = self.pair(app, campaign, subject);
+            if let (Some(running), Some((_, subject_id))) = (app.campaigns.get(campaign), pair) {
+                self.states.push(StateChange {
+                    campaign_id: running.id,
+                    subject_id,
+                    plugin: running.accepted.plugin_name().to_owned(),
+                    state,
+                });
             }
         }
     }
@@ -278,18 +299,34 @@ impl Effects {
                 Timer::CancelAll {
                     campaign,
                     subject,
-                    item,
+                    item: number,
                 } => {
                     let pair = self.pair(app, campaign, subject);
-                    if let (Some(pair), Some(item)) = (pair, items.get(item)) {
+                    if let (Some(pair), Some(item)) = (pair, items.get(number)) {
                         let at = item.at();
                         set.retain(|key, timer| (key.0, key.1) != pair || timer.due_at < at);
                         self.cancelled_all.push((pair.0, pair.1, at));
+                        self.cancel_deferred(items, pair, (number, at));
                     }
                 }
             }
         }
         self.timers.extend(set.into_values());
+    }
+
+    /// Cancels what earlier items of the batch have led to and the host lets wait: it has not fired. `cancel`: the item at
+    /// which it is cancelled, and when that was.
+    fn cancel_deferred(&mut self, items: &[Item], pair: (Uuid, Uuid), cancel: (usize, Timestamp)) {
+        let is_cancelled = |(item, occasion): &mut (usize, NewOccasion)| {
+            let of = (occasion.campaign_id, occasion.subject_id);
+            of == pair && *item < cancel.0 && occasion.due_at >= cancel.1
+        };
+        let cancelled = self.occasions.extract_if(.., is_cancelled);
+        let last = cancelled.last().and_then(|(item, _)| items.get(item));
+        if let Some(item) = last {
+            let event_id = item.stored.event.id;
+            self.held_back.entry(pair).or_insert(event_id);
+        }
     }
 
     /// A timer that a campaign's plugin sets at an item.
@@ -313,6 +350,7 @@ impl Effects {
             campaign_id,
             subject_id,
             key,
+            plugin: plugin.description().name.clone(),
             due_at: self.earliest(item).map_or(at, |earliest| earliest.max(at)),
             payload,
             event_seq: item.stored.seq,
@@ -320,8 +358,8 @@ impl Effects {
         })
     }
 
-    /// When a timer that is set at an item may be due. One that a timer sets waits for its turn: due at once,
-    /// it would be claimed again before the keeper does anything else, and so forever.
+    /// The earliest time at which a timer that is set at an item is due. One that a timer sets is due after [`TURN`] at the earliest:
+    /// due at once, the recovery loop would claim it again and never do anything else.
     fn earliest(&self, item: &Item) -> Option<Timestamp> {
         let timer = item.timer.as_ref();
         timer.map(|_| self.now.plus(TURN))
@@ -337,7 +375,13 @@ impl Effects {
         self.decisions = recorded.into_iter().map(decision).collect();
     }
 
-    fn keep_failed(&mut self, app: &App, works: &[Work], items: &[Item], failed: &[Failed]) {
+    fn keep_failed(
+        &mut self,
+        app: &App,
+        works: &[Work],
+        items: &[Item],
+        failed: &[Failed],
+    ) -> nudge_db::Result<()> {
         for failed in failed {
             let (Some(item), Some(running)) =
                 (items.get(failed.item), app.campaigns.get(failed.campaign))
@@ -359,7 +403,7 @@ impl Effects {
                 Some(running.id),
                 failed.reason.to_owned(),
                 Some(plugin.description()),
-            );
+            )?;
             letter = letter.saying(&failed.detail).of_timer(item.timer.clone());
             letter.session = Some(item.session);
             letter.opens_session = item.begins;
@@ -370,12 +414,13 @@ impl Effects {
             }
             self.failed_works.push(item.work);
         }
+        Ok(())
     }
 }
 
 impl Effects {
     /// Keeps the events of messages that a plugin failed on. A replay that fails as before counts for its letter.
-    fn keep_broken(&mut self, app: &App, works: &[Work], items: &[Item]) {
+    fn keep_broken(&mut self, app: &App, works: &[Work], items: &[Item]) -> nudge_db::Result<()> {
         for broken in &self.broken {
             let campaign = app.campaigns.get(broken.campaign);
             let (Some(item), Some(running)) = (items.get(broken.item), campaign) else {
@@ -390,7 +435,7 @@ impl Effects {
                 Some(running.id),
                 broken.reason.to_owned(),
                 Some(&broken.plugin),
-            );
+            )?;
             let letter = letter.saying(&broken.detail).of_timer(item.timer.clone());
             let source = works.get(item.work).map(|work| &work.source);
             if matches!(source, Some(Source::Letter { id, .. }) if *id == letter.id) {
@@ -400,7 +445,18 @@ impl Effects {
                 self.letters.push(letter);
             }
         }
+        Ok(())
     }
+}
+
+/// Tells that a timer is over about which nobody decides.
+fn tell_of_foreign(app_id: Uuid, timer: &DueTimer) {
+    tracing::info!(
+        app.id = %app_id,
+        campaign.id = %timer.campaign_id,
+        plugin.name = timer.plugin,
+        "a timer fell due that another plugin had set; nothing follows from it"
+    );
 }
 
 /// Puts instructions on offer, and notes what would have been some.
@@ -439,6 +495,25 @@ async fn rest(tx: &mut Tx, effects: &Effects, node: Uuid) -> nudge_db::Result<bo
     )
 }
 
+/// Cancels timers, and firings that the host lets wait: those were held back in the end.
+async fn cancel(tx: &mut Tx, effects: &mut Effects) -> nudge_db::Result<()> {
+    let (app_id, all) = (effects.app_id, &effects.cancelled_all);
+    store::cancel_timers(tx, app_id, all, &effects.cancelled).await?;
+    for (pair, event_id) in scheduled_work::cancel_deferred(tx, app_id, all).await? {
+        // A firing of the batch itself is the later one.
+        effects.held_back.entry(pair).or_insert(event_id);
+    }
+    Ok(())
+}
+
+/// Keeps what the host does later.
+async fn keep_occasions(tx: &mut Tx, effects: &Effects) -> nudge_db::Result<()> {
+    let occasions = effects.occasions.iter();
+    let occasions: Vec<NewOccasion> = occasions.map(|(_, occasion)| occasion.clone()).collect();
+    scheduled_work::insert(tx, effects.app_id, &occasions).await?;
+    Ok(())
+}
+
 /// Removes the letters that are replayed. False: one is gone.
 async fn take_replayed(tx: &mut Tx, effects: &Effects) -> nudge_db::Result<bool> {
     let letters = effects.replayed_letters.iter();
@@ -466,17 +541,11 @@ pub(super) async fn write(inner: &Inner, effects: &mut Effects) -> Result<(), Tr
     dead_letters::store::update_failed(&mut tx, effects.app_id, &failures).await?;
     offer(&mut tx, effects).await?;
     store::write_states(&mut tx, effects.app_id, &effects.states, effects.now).await?;
-    store::hold_back(&mut tx, effects.app_id, &effects.held_back).await?;
     run_firings::insert(&mut tx, effects.app_id, &effects.run_firings).await?;
-    store::cancel_timers(
-        &mut tx,
-        effects.app_id,
-        &effects.cancelled_all,
-        &effects.cancelled,
-    )
-    .await?;
+    cancel(&mut tx, effects).await?;
+    store::hold_back(&mut tx, effects.app_id, &effects.held_back).await?;
     store::set_timers(&mut tx, effects.app_id, &effects.timers, effects.now).await?;
-    scheduled_work::insert(&mut tx, effects.app_id, &effects.occasions).await?;
+    keep_occasions(&mut tx, effects).await?;
     devices::write(&mut tx, effects.app_id, &effects.devices).await?;
     segment_checks::note(&mut tx, effects.app_id, &effects.segment_checks).await?;
     let letters: Vec<&Letter> = effects.letters.iter().collect();

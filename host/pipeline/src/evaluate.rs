@@ -133,9 +133,9 @@ pub(super) struct Decided {
     pub calls: Calls,
 }
 
-/// The host could not answer a plugin's question; the batch must be tried again.
+/// The host could not answer a plugin's question, for this reason if it is known; the batch must be tried again.
 #[derive(Debug)]
-pub(super) struct Unavailable;
+pub(super) struct Unavailable(pub Option<nudge_db::Error>);
 
 /// One batch, and the plugin that is asked about a part of it.
 pub(super) struct Evaluation {
@@ -228,7 +228,7 @@ impl Evaluation {
             }
             Err(failed) if failed.is_the_hosts() => {
                 self.note((items, &routes), CallOutcome::Unavailable, *failed.call);
-                Err(Unavailable)
+                Err(Unavailable(self.ledger.lock().read.failure.take()))
             }
             Err(failed) => {
                 self.failing += failed.call.elapsed;
@@ -286,7 +286,14 @@ impl Evaluation {
 
     /// Notes what the plugin fails on.
     fn give_up(&mut self, routes: &Routes, failure: &nudge_wasm::Failed) {
-        tracing::warn!(plugin.name = self.plugin.description().name, error = %failure, "a trigger failed");
+        let plugin = self.plugin.description();
+        tracing::warn!(
+            app.id = %self.app.id,
+            plugin.name = plugin.name,
+            plugin.version = plugin.version,
+            error = %failure,
+            "a trigger failed"
+        );
         let detail: Arc<str> = failure.detail().into();
         for (campaign, items) in routes {
             let reason = failure.failure.code();

@@ -19,9 +19,9 @@ use super::projection::Subject;
 use super::store::{self, Kept};
 use crate::audience::interactions;
 
-/// So many of the newest events of a name are read when the first question about them comes.
+/// How many of the newest events of a name the first question about them reads.
 const NEWEST: u32 = 32;
-/// Of so many subjects interactions or properties are read when the first question about them comes.
+/// Of how many subjects the first question about interactions or properties reads them.
 const AT_ONCE: usize = 64;
 /// The fact that says which firings the host held back.
 const HELD_BACK: &str = "held_back";
@@ -65,6 +65,8 @@ pub(super) struct Read {
     merged: HashMap<u32, serde_json::Map<String, serde_json::Value>>,
     /// Subjects whose saved properties nobody was expected to ask for: they are read when somebody does.
     pub without_properties: BTreeSet<u32>,
+    /// Why the last question was not answered.
+    pub failure: Option<nudge_db::Error>,
 }
 
 impl Read {
@@ -141,6 +143,20 @@ pub(super) struct View {
 impl View {
     fn with<T>(&self, use_ledger: impl FnOnce(&mut Ledger) -> T) -> T {
         use_ledger(&mut self.ledger.lock())
+    }
+
+    /// What the database answers. Why it does not stays in the ledger.
+    fn answer<T>(
+        &self,
+        ask: impl FnOnce(&mut Ledger) -> nudge_db::Result<T>,
+    ) -> Result<T, FactsUnavailable> {
+        self.with(|ledger| {
+            ask(ledger).map_err(|error| {
+                let unavailable = unavailable(&error);
+                ledger.read.failure = Some(error);
+                unavailable
+            })
+        })
     }
 }
 
@@ -392,9 +408,7 @@ impl Facts for View {
         subject: u32,
         key: &str,
     ) -> Result<Option<Value>, FactsUnavailable> {
-        let answer = self
-            .with(|ledger| ledger.property(subject, key))
-            .map_err(|error| unavailable(&error))?;
+        let answer = self.answer(|ledger| ledger.property(subject, key))?;
         if let Some(transcript) = &self.transcript {
             transcript.property(subject, key, answer.as_ref());
         }
@@ -407,9 +421,7 @@ impl Facts for View {
         name: &str,
     ) -> Result<Option<Value>, FactsUnavailable> {
         let answer = match interactions::kind_of(name) {
-            Some(kind) => self
-                .with(|ledger| ledger.interactions(subject, name, kind))
-                .map_err(|error| unavailable(&error))?,
+            Some(kind) => self.answer(|ledger| ledger.interactions(subject, name, kind))?,
             None if name == HELD_BACK => self.with(|ledger| ledger.read.held_back(subject)),
             None if name == MERGED => self.with(|ledger| ledger.read.merged(subject)),
             None => self.with(|ledger| fact(ledger.subject(subject)?, name)),
@@ -427,9 +439,7 @@ impl Facts for View {
         since: Option<i64>,
         at_most: u32,
     ) -> Result<u32, FactsUnavailable> {
-        let answer = self
-            .with(|ledger| ledger.count(subject, name, since, at_most))
-            .map_err(|error| unavailable(&error))?;
+        let answer = self.answer(|ledger| ledger.count(subject, name, since, at_most))?;
         if let Some(transcript) = &self.transcript {
             transcript.count((subject, name, since, at_most), answer);
         }
@@ -443,9 +453,7 @@ impl Facts for View {
         since: Option<i64>,
         limit: u32,
     ) -> Result<Vec<PastEvent>, FactsUnavailable> {
-        let answer = self
-            .with(|ledger| ledger.recent(subject, name, since, limit))
-            .map_err(|error| unavailable(&error))?;
+        let answer = self.answer(|ledger| ledger.recent(subject, name, since, limit))?;
         let (seqs, events): (Vec<i64>, _) = answer.into_iter().unzip();
         if let Some(transcript) = &self.transcript {
             transcript.history((subject, name, since, limit), seqs);

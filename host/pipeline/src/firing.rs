@@ -72,7 +72,7 @@ impl Effects {
                     let (campaign_id, subject_id) = (running.id, subject.id);
                     let occasion =
                         NewOccasion::deferred(campaign_id, subject_id, behind, id, until, now);
-                    self.occasions.push(occasion);
+                    self.occasions.push((*number, occasion));
                     continue;
                 }
             }

@@ -188,10 +188,81 @@ pub async fn newest_of_many(
     Ok(newest)
 }
 
-/// The events of a name that aliases have, with their numbers, newest first, among those processed already.
+/// Whose newest event of a name is asked for.
+#[derive(Clone, Debug)]
+pub struct LatestQuestion {
+    /// The alias, a person's only one.
+    pub alias: i64,
+    /// The event's name.
+    pub name: String,
+    /// Older events do not count.
+    pub since: i64,
+    /// The last number that is processed.
+    pub last_seq: i64,
+}
+
+/// What [`recent_events`] answers of one alias for a limit of one, for many questions in one statement and in their order.
+pub async fn latest_of_many(
+    tx: &mut Tx,
+    app_id: Uuid,
+    questions: &[LatestQuestion],
+) -> Result<Vec<Option<PastEvent>>> {
+    #[derive(nudge_db::FromRow)]
+    struct LatestRow {
+        number: i64,
+        #[sqlx(flatten)]
+        event: PastRow,
+    }
+    let mut latest = Vec::with_capacity(questions.len());
+    if tx.shards().is_some() {
+        // Shards answer about one alias each.
+        for of in questions {
+            let (since, last) = (Some(of.since), of.last_seq);
+            let found = recent_events(tx, app_id, &[of.alias], &of.name, since, last, 1).await?;
+            latest.push(found.into_iter().next().map(|(_, event)| event));
+        }
+        return Ok(latest);
+    }
+    for chunk in questions.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .integers((0_i64..).take(chunk.len()))
+            .uuids(chunk.iter().map(|_| app_id))
+            .integers(chunk.iter().map(|of| of.alias))
+            .texts(chunk.iter().map(|of| of.name.clone()))
+            .integers(chunk.iter().map(|of| of.since))
+            .integers(chunk.iter().map(|of| of.last_seq));
+        // The join's order is said, so that SQLite does not go through all events instead.
+        let rows: Vec<LatestRow> = tx
+            .with_rows("v(number, app_id, alias, name, since, last_seq)", rows)
+            .push(
+                " SELECT v.number, e.seq, e.event_id, e.timestamp, e.properties
+                  FROM v CROSS JOIN events e WHERE e.seq = (
+                    SELECT max(n.seq) FROM events n
+                    WHERE n.app_id = v.app_id AND n.alias_number = v.alias AND n.name = v.name AND n.seq <= v.last_seq
+                      AND n.timestamp = (
+                        SELECT max(m.timestamp) FROM events m
+                        WHERE m.app_id = v.app_id AND m.alias_number = v.alias AND m.name = v.name
+                          AND m.timestamp >= v.since AND m.seq <= v.last_seq))",
+            )
+            .fetch_all()
+            .await?;
+        let by_number = rows.into_iter().map(|row| (row.number, row.event.read().1));
+        let mut found: HashMap<i64, PastEvent> = by_number.collect();
+        latest.extend(
+            (0_i64..)
+                .take(chunk.len())
+                .map(|number| found.remove(&number)),
+        );
+    }
+    Ok(latest)
+}
+
+/// The events of a name that aliases have, with their numbers, newest first, among those processed already. Of events of
+/// one instant the one that arrived last is the newest.
 ///
-/// Each alias is asked by itself, since the index has its events in order: what is read is at the most `limit` times
-/// the number of aliases, however many events there are. What is older than as many that are known is not read.
+/// Each alias is asked by itself, since the index has its events in order of time: what is read is at the most `limit` times
+/// the number of aliases, and on PostgreSQL all events of the last instant that is read, however many other events there
+/// are. What is older than as many that are known is not read.
 pub async fn recent_events(
     tx: &mut Tx,
     app_id: Uuid,
@@ -212,8 +283,7 @@ pub async fn recent_events(
             .bind(since)
             .bind(last_seq)
             .push(only_processed(aliases))
-            .push(" ORDER BY timestamp DESC LIMIT ")
-            .push_bind(i64::from(limit))
+            .newest(("timestamp", "seq"), i64::from(limit))
             .fetch_all()
             .await?;
         newest.extend(rows.into_iter().map(PastRow::read));

@@ -21,6 +21,7 @@
 //! - **No transaction across a plugin call or a network call.** Read, release, call, write. The one exception reads: a plugin's question about history is
 //!   answered on the plugin's thread from a short read transaction.
 //! - **A failing batch is taken apart** until only the events that the plugin fails on are left; those become dead letters.
+//! - **What fails for another reason is tried again by itself** (`failing.rs`): nobody waits for it but its own alias.
 //! - **A shadow sees what the active version saw** (`shadow.rs`): the same items and facts. Its answers are compared and dropped.
 //! - **The window begins a session, and a session begins once** (`projection.rs`).
 //! - **A run begins once and reaches everybody once** (`runs/`). A page's scheduled work and the run's place are one commit.
@@ -48,6 +49,7 @@ mod effects;
 mod evaluate;
 pub mod explain;
 mod facts;
+mod failing;
 mod firing;
 mod groups;
 pub mod history;
@@ -69,6 +71,7 @@ mod run_firings;
 pub mod runs;
 pub mod segments;
 pub mod services;
+mod setback;
 mod shadow;
 mod signs;
 mod store;

@@ -16,9 +16,9 @@ use super::effects::Effects;
 use super::projection::Subject;
 use super::work::Work;
 
-/// What is remembered at the most, twice, in bytes: what was written lately, and before that.
+/// Bytes of one generation. There are two, so that twice as much is remembered at the most.
 const MOST_BYTES: usize = 8 << 20;
-/// For how long it is remembered, twice: whoever is deleted is not kept here for longer.
+/// For how long a generation is filled. A deleted person is remembered twice as long at the most.
 const LATELY: Duration = Duration::from_secs(30);
 /// What a subject takes besides what plugins keep of it, about, in bytes.
 const SUBJECT_BYTES: usize = 512;
@@ -38,14 +38,23 @@ pub struct SeenVersions {
     pub app_version: i64,
 }
 
-/// What plugins keep of subjects, by subject and campaign; none: nothing. What is not there is not known.
-pub(super) type States = HashMap<Uuid, HashMap<Uuid, Option<Vec<u8>>>>;
+/// What the plugin of a campaign keeps of a subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    /// The plugin's name: what another one keeps is not known.
+    pub plugin: String,
+    /// None: nothing.
+    pub state: Option<Vec<u8>>,
+}
+
+/// What plugins keep of subjects, by subject and campaign. What is not there is not known.
+pub(super) type States = HashMap<Uuid, HashMap<Uuid, Known>>;
 
 /// A subject as it was written.
 #[derive(Debug)]
 pub(super) struct Remembered {
     pub subject: Subject,
-    states: HashMap<Uuid, Option<Vec<u8>>>,
+    states: HashMap<Uuid, Known>,
     bytes: usize,
 }
 
@@ -126,8 +135,11 @@ impl Memory {
 }
 
 impl Remembered {
-    fn new(subject: Subject, mut states: HashMap<Uuid, Option<Vec<u8>>>) -> Self {
-        let size = |state: &Option<Vec<u8>>| STATE_BYTES + state.as_ref().map_or(0, Vec::len);
+    fn new(subject: Subject, mut states: HashMap<Uuid, Known>) -> Self {
+        let size = |known: &Known| {
+            let state = known.state.as_ref().map_or(0, Vec::len);
+            STATE_BYTES + known.plugin.len() + state
+        };
         let mut bytes = states.values().map(size).sum();
         if bytes > MOST_STATE_BYTES {
             states = HashMap::new();
@@ -162,10 +174,10 @@ pub(super) fn update(states: &mut States, effects: &Effects) {
         states.clear();
         return;
     }
-    for (campaign_id, subject_id, state) in &effects.states {
-        let of_subject = states.get_mut(subject_id);
-        if let Some(known) = of_subject.and_then(|it| it.get_mut(campaign_id)) {
-            known.clone_from(state);
+    for change in &effects.states {
+        let of_subject = states.get_mut(&change.subject_id);
+        if let Some(known) = of_subject.and_then(|it| it.get_mut(&change.campaign_id)) {
+            known.state.clone_from(&change.state);
         }
     }
     for (campaign_id, subject_id) in effects.held_back.keys() {
@@ -240,7 +252,11 @@ mod tests {
     }
 
     fn keeping(state: &[u8]) -> States {
-        let of_ada = HashMap::from([(CAMPAIGN, Some(state.to_vec()))]);
+        let known = Known {
+            plugin: "counter".to_owned(),
+            state: Some(state.to_vec()),
+        };
+        let of_ada = HashMap::from([(CAMPAIGN, known)]);
         States::from([(ADA, of_ada)])
     }
 

@@ -4,13 +4,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use nudge_apps::App;
 use nudge_db::{Db, Tx};
+use nudge_plugin_runtime::Accepted;
 use nudge_records::scheduled_work;
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::evaluate::{Item, Routes};
 use super::facts::{Ledger, Read};
-use super::memory::{Recalled, States};
+use super::memory::{Known, Recalled, States};
 use super::projection::{Subject, Subjects};
 use super::store::Kept;
 use super::work::Work;
@@ -75,20 +76,22 @@ pub(super) struct People<'b> {
 }
 
 /// A campaign and somebody it may fire for, by their numbers in the app and in the batch, and by their ids.
-struct Pair {
+struct Pair<'a> {
     campaign: usize,
     subject: u32,
     campaign_id: Uuid,
     subject_id: Uuid,
+    /// The plugin that decides for the campaign.
+    accepted: &'a Accepted,
 }
 
 /// Who is concerned by which campaign, and those of whom their plugins may ask properties.
-fn pairs(
-    app: &App,
+fn pairs<'a>(
+    app: &'a App,
     subjects: &[Subject],
     items: &[Item],
     routes: &Routes,
-) -> (Vec<Pair>, HashSet<Uuid>) {
+) -> (Vec<Pair<'a>>, HashSet<Uuid>) {
     let mut pairs = Vec::new();
     let mut read = HashSet::new();
     for (campaign, numbers) in routes {
@@ -109,10 +112,57 @@ fn pairs(
                 subject: u32::try_from(index).unwrap_or(u32::MAX),
                 campaign_id: running.id,
                 subject_id: subject.id,
+                accepted: &running.accepted,
             });
         }
     }
     (pairs, read)
+}
+
+/// What the plugins that decide keep of pairs, by campaign and subject, and what stands beside it. `known` is so already, and is
+/// brought up to date.
+async fn states(
+    reader: &mut Reader<'_>,
+    app_id: Uuid,
+    pairs: Vec<Pair<'_>>,
+    known: &mut States,
+) -> nudge_db::Result<(HashMap<(usize, u32), Vec<u8>>, Read)> {
+    let mut states = HashMap::with_capacity(pairs.len());
+    let mut unknown = Vec::new();
+    for pair in pairs {
+        let of_subject = known.get(&pair.subject_id);
+        let of_pair = of_subject.and_then(|it| it.get(&pair.campaign_id));
+        match of_pair.filter(|it| it.plugin == pair.accepted.plugin_name()) {
+            Some(known) => {
+                let place = (pair.campaign, pair.subject);
+                states.extend(known.state.clone().map(|state| (place, state)));
+            }
+            None => unknown.push(pair),
+        }
+    }
+    let mut marked = Vec::new();
+    if !unknown.is_empty() {
+        let asked = unknown.iter().map(|it| (it.campaign_id, it.subject_id));
+        let mut kept = store::states(reader.tx().await?, app_id, asked.collect()).await?;
+        for pair in unknown {
+            let kept = kept.remove(&(pair.campaign_id, pair.subject_id));
+            let kept = kept.filter(|it| pair.accepted.inherits(it.plugin.as_deref()));
+            let state = kept.as_ref().map(|kept| kept.state.clone());
+            let of_subject = known.entry(pair.subject_id).or_default();
+            if let Some(kept) = kept.filter(Kept::is_marked) {
+                of_subject.remove(&pair.campaign_id);
+                marked.push((pair.subject, pair.campaign_id, kept));
+            } else {
+                let known = Known {
+                    plugin: pair.accepted.plugin_name().to_owned(),
+                    state: state.clone(),
+                };
+                of_subject.insert(pair.campaign_id, known);
+            }
+            states.extend(state.map(|state| ((pair.campaign, pair.subject), state)));
+        }
+    }
+    Ok((states, Read::beside(marked.into_iter())))
 }
 
 /// Reads what the campaigns' plugins may ask for, and notes what they keep.
@@ -125,36 +175,8 @@ pub(super) async fn ledger(
     routes: &Routes,
 ) -> nudge_db::Result<Ledger> {
     let (pairs, read) = pairs(app, &people.before.all, items, routes);
-    let mut states = HashMap::with_capacity(pairs.len());
-    let mut unknown = Vec::new();
-    for pair in pairs {
-        let of_subject = people.states.get(&pair.subject_id);
-        match of_subject.and_then(|it| it.get(&pair.campaign_id)) {
-            Some(known) => {
-                let place = (pair.campaign, pair.subject);
-                states.extend(known.clone().map(|state| (place, state)));
-            }
-            None => unknown.push(pair),
-        }
-    }
-    let mut marked = Vec::new();
-    if !unknown.is_empty() {
-        let asked = unknown.iter().map(|it| (it.campaign_id, it.subject_id));
-        let mut kept = store::states(reader.tx().await?, app.id, asked.collect()).await?;
-        for pair in unknown {
-            let kept = kept.remove(&(pair.campaign_id, pair.subject_id));
-            let state = kept.as_ref().map(|kept| kept.state.clone());
-            if let Some(kept) = kept.filter(Kept::is_marked) {
-                marked.push((pair.subject, pair.campaign_id, kept));
-            } else {
-                let of_subject = people.states.entry(pair.subject_id).or_default();
-                of_subject.insert(pair.campaign_id, state.clone());
-            }
-            states.extend(state.map(|state| ((pair.campaign, pair.subject), state)));
-        }
-    }
+    let (states, mut beside) = states(reader, app.id, pairs, people.states).await?;
     let subjects = known(people.before, people.after, items);
-    let mut beside = Read::beside(marked.into_iter());
     let unread = (0..).zip(&subjects);
     beside.without_properties = unread
         .filter_map(|(number, it)| (!read.contains(&it.id)).then_some(number))
@@ -208,13 +230,15 @@ fn counted<'a>(app: &'a App, items: &[Item], routes: &Routes) -> BTreeSet<(u32, 
         let Some(running) = app.campaigns.get(*campaign) else {
             continue;
         };
-        let names: Vec<&String> = running.accepted.history().collect();
-        if names.is_empty() {
-            continue;
-        }
+        let accepted = &running.accepted;
+        let names: Vec<&String> = accepted.history().collect();
         for item in numbers.iter().filter_map(|item| items.get(*item)) {
             let subject = u32::try_from(item.subject).unwrap_or(u32::MAX);
             asked.extend(names.iter().map(|name| (subject, name.as_str())));
+            if item.timer.is_some() {
+                // A firing that is due after a delay may ask whether an event has cancelled it.
+                asked.extend(accepted.event_names().map(|name| (subject, name.as_str())));
+            }
         }
     }
     asked

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use nudge_apps::App;
-use nudge_db::{Db, Result, Timestamp};
+use nudge_db::{Db, Result, Timestamp, Tx};
 use nudge_wasm::personalization::Facts;
 use nudge_wasm::{FactsUnavailable, PastEvent, Value};
 use parking_lot::Mutex;
@@ -14,6 +14,7 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::facts::{self, fact};
+use super::history::{self, LatestQuestion};
 use super::projection::Subject;
 use super::store;
 
@@ -30,6 +31,9 @@ pub(crate) struct Reads {
 #[derive(Clone, Debug)]
 pub(crate) struct Recipients(Arc<Known>);
 
+/// The newest events by person, name and from which instant on.
+type Newest = HashMap<(Uuid, String, i64), Option<PastEvent>>;
+
 #[derive(Debug)]
 struct Known {
     app_id: Uuid,
@@ -37,7 +41,7 @@ struct Known {
     runtime: Handle,
     subjects: HashMap<Uuid, Subject>,
     properties: HashMap<(Uuid, String), Value>,
-    newest: HashMap<(Uuid, String, i64), Option<PastEvent>>,
+    newest: Newest,
     aliases: Mutex<HashMap<Uuid, Vec<i64>>>,
     /// Keys that the app's privacy policy keeps from messages.
     denied: HashSet<String>,
@@ -59,38 +63,29 @@ impl Recipients {
         reads: &'a Reads,
     ) -> BoxFuture<'a, Result<Self>> {
         Box::pin(async move {
+            // A batch may have several messages to one person.
+            let mut ids = ids.to_vec();
+            ids.sort_unstable();
+            ids.dedup();
             let mut tx = db.read().await?;
-            let mut subjects = store::subjects_of(&mut tx, app.id, ids).await?;
+            let mut subjects = store::subjects_of(&mut tx, app.id, &ids).await?;
             for subject in &mut subjects {
                 if let Some(newer) = newer.iter().find(|newer| newer.id == subject.id) {
                     subject.clone_from(newer);
                 }
             }
             let properties = if reads.properties {
-                store::properties(&mut tx, app.id, ids).await?
+                store::properties(&mut tx, app.id, &ids).await?
             } else {
                 HashMap::new()
             };
             let denied: HashSet<String> = app.settings.privacy.deny_keys.iter().cloned().collect();
-            let (mut newest, mut aliases) = (HashMap::new(), HashMap::new());
+            let (mut newest, mut aliases) = (Newest::new(), HashMap::new());
             if !reads.newest.is_empty() {
-                for subject in &subjects {
-                    let own = crate::history::aliases(&mut tx, app.id, subject.id).await?;
-                    for (name, since) in &reads.newest {
-                        let (since, last) = (since.0, subject.last_seq);
-                        let found = crate::history::recent_events(
-                            &mut tx,
-                            app.id,
-                            &own,
-                            name,
-                            Some(since),
-                            last,
-                            1,
-                        );
-                        let found = found.await?.pop().map(|(_, event)| without(&denied, event));
-                        newest.insert((subject.id, name.clone(), since), found);
-                    }
-                    aliases.insert(subject.id, own);
+                aliases = history::aliases_of(&mut tx, app.id, &ids).await?;
+                newest = read_newest(&mut tx, app.id, &subjects, &aliases, &reads.newest).await?;
+                for event in newest.values_mut() {
+                    *event = event.take().map(|event| without(&denied, event));
                 }
             }
             Ok(Self(Arc::new(Known {
@@ -121,6 +116,43 @@ impl Recipients {
     pub(crate) fn permitted(&self, event: PastEvent) -> PastEvent {
         without(&self.0.denied, event)
     }
+}
+
+/// Reads people's newest events of some names. Of several aliases the newest are in no index's order; those people are
+/// asked about one by one.
+async fn read_newest(
+    tx: &mut Tx,
+    app_id: Uuid,
+    subjects: &[Subject],
+    aliases: &HashMap<Uuid, Vec<i64>>,
+    asked: &[(String, Timestamp)],
+) -> Result<Newest> {
+    let mut newest = Newest::new();
+    let (mut places, mut questions) = (Vec::new(), Vec::new());
+    for subject in subjects {
+        let own = aliases.get(&subject.id).map_or(&[][..], Vec::as_slice);
+        let last_seq = subject.last_seq;
+        for (name, Timestamp(since)) in asked {
+            let place = (subject.id, name.clone(), *since);
+            if let [alias] = own {
+                places.push(place);
+                questions.push(LatestQuestion {
+                    alias: *alias,
+                    name: name.clone(),
+                    since: *since,
+                    last_seq,
+                });
+            } else {
+                let since = Some(*since);
+                let found = history::recent_events(tx, app_id, own, name, since, last_seq, 1);
+                let found = found.await?.pop();
+                newest.insert(place, found.map(|(_, event)| event));
+            }
+        }
+    }
+    let latest = history::latest_of_many(tx, app_id, &questions).await?;
+    newest.extend(places.into_iter().zip(latest));
+    Ok(newest)
 }
 
 impl View {
@@ -157,12 +189,11 @@ impl View {
             let mut tx = db.read().await?;
             let aliases = match read_already {
                 Some(aliases) => aliases,
-                None => crate::history::aliases(&mut tx, app_id, id).await?,
+                None => history::aliases(&mut tx, app_id, id).await?,
             };
-            let events = crate::history::recent_events(
-                &mut tx, app_id, &aliases, &name, since, last_seq, limit,
-            )
-            .await?;
+            let events =
+                history::recent_events(&mut tx, app_id, &aliases, &name, since, last_seq, limit)
+                    .await?;
             Ok::<_, nudge_db::Error>((aliases, events))
         })?;
         let mut known_aliases = known.aliases.lock();

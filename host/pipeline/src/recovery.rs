@@ -19,7 +19,7 @@ use super::claims::{self, ClaimedRequest, ClaimedTimer};
 use super::devices::Device;
 use super::signs::Signs;
 use super::work::{Claim, Source, Work};
-use super::{Inner, Pipeline, Size};
+use super::{Pipeline, Size, setback, store};
 
 /// How often a process says that it lives.
 const HEARTBEAT: Duration = Duration::from_secs(2);
@@ -144,18 +144,19 @@ impl Recovery {
         Ok(Next::At(timer).or(Next::At(occasion)))
     }
 
-    /// Lets no timer wait for a time that a clock which was ahead has had already.
+    /// Lets nothing wait for a time that a clock which was ahead has had already.
     async fn heed_the_clock(&mut self) -> nudge_db::Result<()> {
         let inner = self.pipeline.inner();
-        let now = inner.clock.now();
-        if !self.setbacks.look(now) {
+        if !self.setbacks.look(&inner.clock) {
             return Ok(());
         }
-        let put_right = put_timers_right(inner, now).await;
-        if put_right.is_err() {
+        // However much there is: a process that gives no sign of life loses what it has claimed.
+        let put_right = setback::put_right(inner, inner.clock.now(), HEARTBEAT).await;
+        if !matches!(put_right, Ok(true)) {
             self.setbacks.forget();
+            self.is_quiet = false;
         }
-        put_right
+        put_right.map(drop)
     }
 
     async fn beat(&mut self, now: Timestamp) -> nudge_db::Result<()> {
@@ -227,18 +228,16 @@ impl Recovery {
         let mut own = claims::claims(&mut tx, inner.node()).await?;
         drop(tx);
         own.retain(|claim| !inner.in_hand.has(claim));
-        let strays: Vec<Claim> = own
-            .iter()
-            .filter(|claim| self.suspects.contains(claim))
-            .copied()
-            .collect();
-        if !strays.is_empty() {
-            tracing::warn!(claims = strays.len(), "claims without work are given up");
+        let mut strays = own.clone();
+        strays.retain(|claim| self.suspects.contains(claim));
+        let count = strays.all().count();
+        if count > 0 {
+            tracing::warn!(claims = count, "claims without work are given up");
             let mut tx = inner.db.write().await?;
             claims::release_claims(&mut tx, inner.node(), &strays).await?;
             tx.commit().await?;
         }
-        self.suspects = own.into_iter().collect();
+        self.suspects = own.all().collect();
         Ok(())
     }
 
@@ -277,9 +276,23 @@ impl Recovery {
 
         let more = requests.len() + timers.len() + occasions.len() > 0;
         let mut tx = inner.db.read().await?;
+        self.submit_requests(&mut tx, requests).await?;
+        let timers = self.submit_timers(&mut tx, timers).await?;
+        let occasions = self.submit_occasions(&mut tx, occasions).await?;
+        drop(tx);
+        self.remove(&timers, &occasions).await?;
+        Ok(more)
+    }
+
+    async fn submit_requests(
+        &self,
+        tx: &mut Tx,
+        requests: Vec<ClaimedRequest>,
+    ) -> nudge_db::Result<()> {
+        let inner = self.pipeline.inner();
         let key = |request: &ClaimedRequest| (request.alias_number, request.id);
         let keys: Vec<RequestKey> = requests.iter().map(key).collect();
-        let mut events = events::store::events_of(&mut tx, &keys).await?;
+        let mut events = events::store::events_of(tx, &keys).await?;
         for request in requests {
             let mut events = events.remove(&request.id).unwrap_or_default();
             if let (Some(session_id), Some(first)) = (request.session_id, events.first()) {
@@ -298,14 +311,54 @@ impl Recovery {
             work.device = Device::of(request.device_id, request.sdk_version);
             self.pipeline.submit(work);
         }
-        self.submit_timers(&mut tx, timers).await?;
-        let seqs = occasions.iter().map(|occasion| occasion.event_seq);
-        let behind = self::events(&mut tx, seqs).await?;
-        self.pipeline.submit_occasions(occasions, &behind);
-        Ok(more)
+        Ok(())
     }
 
-    async fn submit_timers(&self, tx: &mut Tx, timers: Vec<ClaimedTimer>) -> nudge_db::Result<()> {
+    /// Gives occasions to their lanes; answers those whose events are gone.
+    async fn submit_occasions(
+        &self,
+        tx: &mut Tx,
+        mut occasions: Vec<ClaimedOccasion>,
+    ) -> nudge_db::Result<Vec<Uuid>> {
+        let seqs = occasions.iter().map(|occasion| occasion.event_seq);
+        let behind = events(tx, seqs).await?;
+        let is_gone = |occasion: &mut ClaimedOccasion| {
+            let seq = occasion.event_seq;
+            scheduled_work::instant_of(seq).is_none() && !behind.contains_key(&seq)
+        };
+        let gone = occasions.extract_if(.., is_gone);
+        let gone = gone.map(|occasion| occasion.id).collect();
+        self.pipeline.submit_occasions(occasions, &behind);
+        Ok(gone)
+    }
+
+    /// Removes timers and occasions whose events are gone: nothing follows from them, and they would be claimed again and again.
+    async fn remove(&self, timers: &[Uuid], occasions: &[Uuid]) -> nudge_db::Result<()> {
+        if timers.is_empty() && occasions.is_empty() {
+            return Ok(());
+        }
+        let (timer, occasion) = (timers.first(), occasions.first());
+        tracing::warn!(
+            timers = timers.len(),
+            timer.id = timer.map(tracing::field::display),
+            occasions = occasions.len(),
+            occasion.id = occasion.map(tracing::field::display),
+            "what has fallen due is removed, as the events behind it are gone"
+        );
+        let inner = self.pipeline.inner();
+        let mut tx = inner.db.write().await?;
+        store::delete_due_timers(&mut tx, timers, inner.node()).await?;
+        scheduled_work::delete_due(&mut tx, occasions, inner.node()).await?;
+        tx.commit().await
+    }
+
+    /// Gives timers to their lanes; answers those whose events are gone.
+    async fn submit_timers(
+        &self,
+        tx: &mut Tx,
+        timers: Vec<ClaimedTimer>,
+    ) -> nudge_db::Result<Vec<Uuid>> {
+        let mut gone = Vec::new();
         let events = events(tx, timers.iter().map(|timer| timer.event_seq)).await?;
         // What a plugin set at its campaign's own occasion has no event that says whose it is.
         let owners: BTreeSet<(Uuid, Uuid)> = timers
@@ -323,12 +376,18 @@ impl Recovery {
                 None => events.get(&timer.event_seq).cloned(),
             };
             let Some((app_id, alias, stored)) = found else {
+                // Without an event, and without an alias: its person was merged into another one. The claim is given up, and the timer
+                // claimed anew.
+                if scheduled_work::instant_of(timer.event_seq).is_none() {
+                    gone.push(timer.id);
+                }
                 continue;
             };
             let due = DueTimer {
                 id: timer.id,
                 campaign_id: timer.campaign_id,
                 key: timer.key,
+                plugin: timer.plugin,
                 payload: timer.payload,
                 due_at: timer.due_at,
                 last_seq: None,
@@ -343,7 +402,7 @@ impl Recovery {
                 room,
             ));
         }
-        Ok(())
+        Ok(gone)
     }
 
     /// Signs a process out: what it has not done is free for others at once.
@@ -380,15 +439,4 @@ async fn events(
     Ok(by_number
         .map(|(app_id, alias, stored)| (stored.seq, (app_id, alias, stored)))
         .collect())
-}
-
-/// Gives timers that a clock of the future set the rest of their delays.
-async fn put_timers_right(inner: &Inner, now: Timestamp) -> nudge_db::Result<()> {
-    let mut tx = inner.db.write().await?;
-    let timers = claims::put_timers_right(&mut tx, inner.node(), now).await?;
-    tx.commit().await?;
-    if timers > 0 {
-        tracing::warn!(timers, "the clock was set back");
-    }
-    Ok(())
 }

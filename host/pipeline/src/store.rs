@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use nudge_db::{IS, Result, Rows, Timestamp, Tx};
+use nudge_db::{Error, IS, Result, Rows, Timestamp, Tx};
 use nudge_records::events::store::RequestKey;
 use nudge_wasm::Value;
 use nudge_wasm::limits::TIMERS_PER_SUBJECT;
@@ -37,6 +37,8 @@ pub(super) struct Kept {
     pub held_back: Option<Uuid>,
     /// What it kept of people who were merged into the subject since it stored the state.
     pub merged: Option<String>,
+    /// The plugin's name, if it is known.
+    pub plugin: Option<String>,
 }
 
 impl Kept {
@@ -115,7 +117,7 @@ pub(super) async fn states(
         let rows: Vec<StateRow> = tx
             .with_rows("v(campaign_id, subject_id)", rows)
             .push(
-                " SELECT p.campaign_id, p.subject_id, p.state, p.held_back, p.merged
+                " SELECT p.campaign_id, p.subject_id, p.state, p.held_back, p.merged, p.plugin
                   FROM v JOIN plugin_states p ON p.campaign_id = v.campaign_id AND p.subject_id = v.subject_id
                   WHERE p.app_id = ",
             )
@@ -148,19 +150,35 @@ pub(super) async fn properties(
             .fetch_all()
             .await?;
         for row in rows {
-            let value = match serde_json::from_str(&row.value).unwrap_or_default() {
-                serde_json::Value::Null => Value::Null,
-                serde_json::Value::Bool(value) => Value::Boolean(value),
-                serde_json::Value::Number(value) => {
-                    Value::Number(value.as_f64().unwrap_or_default())
+            match property(&row.value) {
+                Ok(value) => {
+                    found.insert((row.subject_id, row.key), value);
                 }
-                serde_json::Value::String(value) => Value::Text(value),
-                other => Value::Json(other.to_string()),
-            };
-            found.insert((row.subject_id, row.key), value);
+                // Its person has none of the name: an error would keep everybody waiting who is read together.
+                Err(error) => {
+                    tracing::error!(error = ?error, subject.id = %row.subject_id, "a saved property can't be read");
+                }
+            }
         }
     }
     Ok(found)
+}
+
+/// A saved property as plugins get it.
+fn property(text: &str) -> Result<Value> {
+    let corrupt =
+        |cause: &dyn std::fmt::Display| Error::corrupt("subject_properties", "value", cause);
+    let value = serde_json::from_str(text).map_err(|cause| corrupt(&cause))?;
+    Ok(match value {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::Bool(value) => Value::Boolean(value),
+        serde_json::Value::Number(value) => {
+            let value = value.as_f64();
+            Value::Number(value.ok_or_else(|| corrupt(&"a number that is none"))?)
+        }
+        serde_json::Value::String(value) => Value::Text(value),
+        other => Value::Json(other.to_string()),
+    })
 }
 
 /// Removes requests that are processed. False: one is not this process's any longer, or an earlier one
@@ -289,7 +307,7 @@ async fn write_subjects(tx: &mut Tx, app_id: Uuid, subjects: &[&Subject]) -> Res
         .await
 }
 
-/// Stores and removes plugin states.
+/// Stores and removes plugin states. A state takes the place of one that another plugin keeps, which nobody else removes.
 pub(super) async fn write_states(
     tx: &mut Tx,
     app_id: Uuid,
@@ -297,33 +315,47 @@ pub(super) async fn write_states(
     now: Timestamp,
 ) -> Result<()> {
     let (stored, removed): (Vec<&StateChange>, Vec<&StateChange>) =
-        states.iter().partition(|change| change.2.is_some());
+        states.iter().partition(|change| change.state.is_some());
     for chunk in stored.chunks(Rows::MOST) {
         let rows = Rows::new()
-            .uuids(chunk.iter().map(|change| change.0))
-            .uuids(chunk.iter().map(|change| change.1))
-            .bytes(chunk.iter().map(|change| change.2.clone()));
-        tx.change_rows("v(campaign_id, subject_id, state)", rows)
-            .push(" INSERT INTO plugin_states (campaign_id, subject_id, state, app_id, updated_at) SELECT v.campaign_id, v.subject_id, v.state, ")
+            .uuids(chunk.iter().map(|change| change.campaign_id))
+            .uuids(chunk.iter().map(|change| change.subject_id))
+            .texts(chunk.iter().map(|change| change.plugin.clone()))
+            .bytes(chunk.iter().map(|change| change.state.clone()));
+        tx.change_rows("v(campaign_id, subject_id, plugin, state)", rows)
+            .push(
+                " INSERT INTO plugin_states (campaign_id, subject_id, plugin, state, app_id, updated_at)
+                  SELECT v.campaign_id, v.subject_id, v.plugin, v.state, ",
+            )
             .push_bind(app_id)
             .push(", ")
             .push_bind(now)
             .push(
                 " FROM v WHERE true ON CONFLICT (campaign_id, subject_id)
-                  DO UPDATE SET state = excluded.state, merged = NULL, updated_at = excluded.updated_at",
+                  DO UPDATE SET state = excluded.state, merged = NULL, updated_at = excluded.updated_at,
+                                plugin = excluded.plugin,
+                                held_back = CASE WHEN plugin_states.plugin <> excluded.plugin THEN NULL
+                                                 ELSE plugin_states.held_back END",
             )
             .change(None)
             .await?;
     }
-    for change in removed {
-        tx.sql(
-            "DELETE FROM plugin_states WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3",
-        )
-        .bind(app_id)
-        .bind(change.0)
-        .bind(change.1)
-        .execute()
-        .await?;
+    for chunk in removed.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|change| change.campaign_id))
+            .uuids(chunk.iter().map(|change| change.subject_id))
+            .texts(chunk.iter().map(|change| change.plugin.clone()));
+        tx.change_rows("v(campaign_id, subject_id, plugin)", rows)
+            .push(
+                " DELETE FROM plugin_states
+                  WHERE (campaign_id, subject_id) IN (SELECT v.campaign_id, v.subject_id FROM v)
+                    AND (plugin IS NULL
+                         OR (campaign_id, subject_id, plugin) IN (SELECT v.campaign_id, v.subject_id, v.plugin FROM v))
+                    AND app_id = ",
+            )
+            .push_bind(app_id)
+            .change(None)
+            .await?;
     }
     Ok(())
 }
@@ -400,43 +432,51 @@ pub(super) async fn cancel_timers(
             .execute()
             .await?;
     }
-    for ((campaign_id, subject_id, key), at) in single {
-        tx.sql(
-            "DELETE FROM timers WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND key = $4
-               AND due_at >= $5",
-        )
-            .bind(app_id)
-            .bind(*campaign_id)
-            .bind(*subject_id)
-            .bind(key.clone())
-            .bind(*at)
+    for chunk in single.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|((campaign_id, ..), _)| *campaign_id))
+            .uuids(chunk.iter().map(|((_, subject_id, _), _)| *subject_id))
+            .texts(chunk.iter().map(|((.., key), _)| key.clone()))
+            .timestamps(chunk.iter().map(|(_, at)| *at));
+        tx.with_rows("v(campaign_id, subject_id, key, at)", rows)
+            .push(
+                " DELETE FROM timers
+                  WHERE (campaign_id, subject_id, key) IN (SELECT v.campaign_id, v.subject_id, v.key FROM v)
+                    AND due_at >= (SELECT min(v.at) FROM v WHERE v.campaign_id = timers.campaign_id
+                                     AND v.subject_id = timers.subject_id AND v.key = timers.key)
+                    AND app_id = ",
+            )
+            .push_bind(app_id)
             .execute()
             .await?;
     }
     Ok(())
 }
 
-/// Removes the timers that a campaign and subject have too many of, those that are due last. A plugin is
+/// Removes the timers of a plugin that a campaign and subject have too many of, those that are due last. A plugin is
 /// told of its own call's only: it does not know what earlier calls have set.
 async fn delete_surplus_timers(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -> Result<()> {
     let limited = timers.iter().filter(|timer| timer.limited);
-    let pairs: BTreeSet<(Uuid, Uuid)> = limited
-        .map(|timer| (timer.campaign_id, timer.subject_id))
+    let owners: BTreeSet<(Uuid, Uuid, &str)> = limited
+        .map(|timer| (timer.campaign_id, timer.subject_id, &*timer.plugin))
         .collect();
-    if pairs.is_empty() {
+    if owners.is_empty() {
         return Ok(());
     }
     let rows = Rows::new()
-        .uuids(pairs.iter().map(|pair| pair.0))
-        .uuids(pairs.iter().map(|pair| pair.1));
+        .uuids(owners.iter().map(|owner| owner.0))
+        .uuids(owners.iter().map(|owner| owner.1))
+        .texts(owners.iter().map(|owner| owner.2.to_owned()));
     let most = i64::try_from(TIMERS_PER_SUBJECT).unwrap_or(i64::MAX);
     let deleted = tx
-        .with_rows("v(campaign_id, subject_id)", rows)
+        .with_rows("v(campaign_id, subject_id, plugin)", rows)
         .push(
             " DELETE FROM timers WHERE id IN (
                 SELECT ranked.id FROM (
                     SELECT t.id, row_number() OVER (PARTITION BY t.campaign_id, t.subject_id ORDER BY t.due_at, t.id) AS place
                     FROM timers t WHERE (t.campaign_id, t.subject_id) IN (SELECT v.campaign_id, v.subject_id FROM v)
+                      AND (t.plugin IS NULL
+                           OR (t.campaign_id, t.subject_id, t.plugin) IN (SELECT v.campaign_id, v.subject_id, v.plugin FROM v))
                 ) ranked WHERE ranked.place > ",
         )
         .push_bind(most)
@@ -463,17 +503,21 @@ pub(super) async fn set_timers(
             .uuids(chunk.iter().map(|timer| timer.campaign_id))
             .uuids(chunk.iter().map(|timer| timer.subject_id))
             .texts(chunk.iter().map(|timer| timer.key.clone()))
+            .texts(chunk.iter().map(|timer| timer.plugin.clone()))
             .timestamps(chunk.iter().map(|timer| timer.due_at))
             .bytes(chunk.iter().map(|timer| timer.payload.clone()))
             .integers(chunk.iter().map(|timer| timer.event_seq));
-        tx.with_rows("v(id, campaign_id, subject_id, key, due_at, payload, event_seq)", rows)
-            .push(" INSERT INTO timers (id, campaign_id, subject_id, key, due_at, payload, event_seq, app_id, set_at) SELECT v.id, v.campaign_id, v.subject_id, v.key, v.due_at, v.payload, v.event_seq, ")
+        tx.with_rows("v(id, campaign_id, subject_id, key, plugin, due_at, payload, event_seq)", rows)
+            .push(
+                " INSERT INTO timers (id, campaign_id, subject_id, key, plugin, due_at, payload, event_seq, app_id, set_at)
+                  SELECT v.id, v.campaign_id, v.subject_id, v.key, v.plugin, v.due_at, v.payload, v.event_seq, ",
+            )
             .push_bind(app_id)
             .push(", ")
             .push_bind(now)
             .push(
                 " FROM v WHERE true ON CONFLICT (campaign_id, subject_id, key)
-                  DO UPDATE SET id = excluded.id, due_at = excluded.due_at, payload = excluded.payload,
+                  DO UPDATE SET id = excluded.id, due_at = excluded.due_at, payload = excluded.payload, plugin = excluded.plugin,
                                 event_seq = excluded.event_seq, set_at = excluded.set_at, node = NULL",
             )
             .execute()
@@ -481,4 +525,20 @@ pub(super) async fn set_timers(
         delete_surplus_timers(tx, app_id, chunk).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_property_that_cannot_be_read_is_none_and_not_null() {
+        assert_eq!(property("null").unwrap(), Value::Null);
+        assert_eq!(property("1.5").unwrap(), Value::Number(1.5));
+        assert_eq!(property("[1]").unwrap(), Value::Json("[1]".to_owned()));
+        for text in ["", "{", "nul"] {
+            let error = property(text).unwrap_err();
+            assert_eq!(error.kind(), nudge_db::Kind::Corrupt, "{text}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Claims without work: rows that a process has claimed and does not have in hand.
 
-use nudge_db::{Db, Result};
+use nudge_db::{Db, IS, Result, Rows, Tx};
 use uuid::Uuid;
 
 /// A table whose rows processes claim.
@@ -10,8 +10,23 @@ pub struct Claims {
     pub rows: &'static str,
     /// Reads the ids of the rows that the process `$1` has claimed.
     pub claimed: &'static str,
-    /// Gives up the claim of the process `$2` on the row `$1`.
-    pub release: &'static str,
+    /// The table's name.
+    pub table: &'static str,
+}
+
+/// Gives up claims of a process on rows of a table.
+pub async fn release(tx: &mut Tx, table: &'static str, ids: &[Uuid], node: Uuid) -> Result<()> {
+    for chunk in ids.chunks(Rows::MOST) {
+        tx.with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" UPDATE ")
+            .push(table)
+            .push(" SET node = NULL WHERE id IN (SELECT v.id FROM v) AND node")
+            .push(IS)
+            .push_bind(node)
+            .execute()
+            .await?;
+    }
+    Ok(())
 }
 
 /// Gives up claims whose row is not in hand. The process lives, so that no other one would take the row.
@@ -35,8 +50,6 @@ pub async fn release_strays(
         "claims without work are given up"
     );
     let mut tx = db.write().await?;
-    for id in strays {
-        tx.sql(claims.release).bind(id).bind(node).execute().await?;
-    }
+    release(&mut tx, claims.table, &strays, node).await?;
     tx.commit().await
 }

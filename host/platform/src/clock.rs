@@ -1,7 +1,7 @@
 //! Where all instants come from.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat};
@@ -10,18 +10,28 @@ use tokio::sync::watch;
 
 /// The longest sleep until an instant: the system's clock may be set while it lasts.
 const LONGEST_SLEEP: Duration = Duration::from_mins(1);
+/// Two threads that ask at once may be told in either order, within microseconds. By less than this no clock counts as set back.
+const NO_SETBACK: i64 = 1_000_000;
 
 /// The system's clock, and how far tests have moved it.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    ahead: Arc<AtomicI64>,
+    hand: Arc<Hand>,
     moved: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct Hand {
+    ahead: AtomicI64,
+    /// What was told last.
+    told: AtomicI64,
+    setbacks: AtomicU64,
 }
 
 impl Default for Clock {
     fn default() -> Self {
         Self {
-            ahead: Arc::default(),
+            hand: Arc::default(),
             moved: watch::Sender::new(()),
         }
     }
@@ -39,12 +49,24 @@ impl Clock {
             .map_or(0, |since| {
                 i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
             });
-        Timestamp(system.saturating_add(self.ahead.load(Ordering::Relaxed)))
+        let hand = &self.hand;
+        let now = system.saturating_add(hand.ahead.load(Ordering::Relaxed));
+        let before = hand.told.swap(now, Ordering::Relaxed);
+        if before > now.saturating_add(NO_SETBACK) {
+            hand.setbacks.fetch_add(1, Ordering::Relaxed);
+        }
+        Timestamp(now)
+    }
+
+    /// How often the clock was set back since the process began, as far as anybody was told a later time before.
+    pub fn setbacks(&self) -> u64 {
+        self.now();
+        self.hand.setbacks.load(Ordering::Relaxed)
     }
 
     /// Sets the clock back, as an operator does with one that was wrong, for tests.
     pub fn set_back(&self, by: Duration) {
-        self.ahead.fetch_sub(
+        self.hand.ahead.fetch_sub(
             i64::try_from(by.as_micros()).unwrap_or(i64::MAX),
             Ordering::Relaxed,
         );
@@ -53,7 +75,7 @@ impl Clock {
 
     /// Moves the clock ahead, for tests of what happens later.
     pub fn advance(&self, by: Duration) {
-        self.ahead.fetch_add(
+        self.hand.ahead.fetch_add(
             i64::try_from(by.as_micros()).unwrap_or(i64::MAX),
             Ordering::Relaxed,
         );
@@ -106,6 +128,21 @@ mod tests {
     fn instants_are_written_in_utc_with_milliseconds() {
         let instant = from_text("2026-01-31T10:30:00.1239+01:00").unwrap();
         assert_eq!(to_text(instant), "2026-01-31T09:30:00.123Z");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_says_so_if_somebody_was_told_the_time() {
+        let clock = Clock::default();
+        clock.now();
+        for (by, is_told, setbacks) in [(3_600, true, 1), (3_600, true, 2), (60, false, 2)] {
+            let by = Duration::from_secs(by);
+            clock.advance(by);
+            if is_told {
+                clock.now();
+            }
+            clock.set_back(by);
+            assert_eq!(clock.setbacks(), setbacks);
+        }
     }
 
     #[test]

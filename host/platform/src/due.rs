@@ -315,19 +315,19 @@ pub async fn every<F, E>(
 /// Notices that the clock was set back since a loop looked last, or may have been before the loop began.
 #[derive(Debug, Default)]
 pub struct Setbacks {
-    latest: Option<Timestamp>,
+    seen: Option<u64>,
 }
 
 impl Setbacks {
     /// Whether instants that were noted earlier may lie further ahead than they were meant to. True of the first look.
-    pub fn look(&mut self, now: Timestamp) -> bool {
-        let before = self.latest.replace(now);
-        before.is_none_or(|before| before > now)
+    pub fn look(&mut self, clock: &Clock) -> bool {
+        let setbacks = clock.setbacks();
+        self.seen.replace(setbacks) != Some(setbacks)
     }
 
     /// What a look led to was not done: the next one answers the same.
     pub fn forget(&mut self) {
-        self.latest = None;
+        self.seen = None;
     }
 }
 

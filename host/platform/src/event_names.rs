@@ -1,4 +1,4 @@
-//! Event names.
+//! Names of events that the server or the SDKs give.
 
 /// Whether an event's name is the server's own: no client can send it.
 pub fn is_reserved(name: &str) -> bool {

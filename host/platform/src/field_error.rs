@@ -1,4 +1,4 @@
-//! Field error.
+//! What is wrong with one part of a request body.
 
 use serde::Serialize;
 use utoipa::ToSchema;

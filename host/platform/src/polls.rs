@@ -1,4 +1,4 @@
-//! Polls.
+//! The SDKs that wait for instructions, and what wakes them.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;

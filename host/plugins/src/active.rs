@@ -250,6 +250,7 @@ fn fill_slots(deciders: &mut Deciders, catalogue: &Catalogue) {
                 deciders.slots.insert(kind, Arc::new(in_its_place));
             }
             tracing::error!(
+                app.id = %deciders.app_id,
                 plugin.name = slot.plugin,
                 plugin.kind = %kind,
                 "the plugin of a slot can't run; the built-in one does"

@@ -1,4 +1,4 @@
-//! Check.
+//! What was checked when a version was uploaded.
 
 use serde::Deserialize;
 use serde::Serialize;

@@ -338,6 +338,17 @@ impl Configuration<'_> {
 }
 
 impl Accepted {
+    /// The name of the plugin, which all versions have.
+    pub fn plugin_name(&self) -> &str {
+        &self.decider.plugin.description().name
+    }
+
+    /// Whether the plugin gets what one of this name keeps of a person, or a timer that it has set. None: nobody knows whose
+    /// that is, and whichever plugin decides gets it.
+    pub fn inherits(&self, plugin: Option<&str>) -> bool {
+        plugin.is_none_or(|name| name == self.plugin_name())
+    }
+
     /// The version that decides about a subject, and what it reads.
     pub fn for_subject(&self, subject: Uuid) -> (&Arc<Plugin>, &Arc<Reading>) {
         match (&self.trial, self.decider.canary_for(subject)) {

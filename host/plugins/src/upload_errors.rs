@@ -48,6 +48,7 @@ pub fn of_load(error: &LoadError) -> Option<Vec<FieldError>> {
                 cut(reason)
             ),
         ),
+        LoadError::MissingFunction { interface, function } => Some(vec![missing(interface, function)]),
         LoadError::ForeignImports(names) => {
             Some(names.iter().take(MOST_IMPORTS).map(|name| foreign_import(name)).collect())
         }
@@ -109,6 +110,16 @@ fn foreign_import(name: &str) -> FieldError {
     FieldError::new(WHOLE, "foreign_import", detail)
 }
 
+fn missing(interface: &str, function: &str) -> FieldError {
+    let detail = format!(
+        "the component imports the function `{}` of `{}`, which this server does not have; build it for an older \
+         version of the contract, or update the server",
+        cut(function),
+        cut(interface)
+    );
+    FieldError::new(WHOLE, "foreign_import", detail)
+}
+
 /// What is wrong with a component that fails in its self-test. None: the server had no room for the call.
 pub(super) fn of_self_test(call: &str, failed: &Failed) -> Option<Vec<FieldError>> {
     if failed.failure == Failure::Unavailable {
@@ -140,6 +151,12 @@ mod tests {
         }
     }
 
+    fn assert_says(error: &LoadError, code: &str, words: &str) {
+        let errors = of_load(error).unwrap();
+        assert_eq!(errors[0].code, code);
+        assert!(errors[0].detail.contains(words), "{}", errors[0].detail);
+    }
+
     #[test]
     fn every_fault_of_a_component_has_words_that_say_what_to_do() {
         let text = String::new;
@@ -164,10 +181,27 @@ mod tests {
                 "build it against",
             ),
             (
+                LoadError::MissingFunction {
+                    interface: text(),
+                    function: "batch.weather".to_owned(),
+                },
+                "foreign_import",
+                "`batch.weather`",
+            ),
+            (
                 LoadError::ForeignImports(vec!["env".to_owned()]),
                 "foreign_import",
                 "`env`",
             ),
+        ] {
+            assert_says(&error, code, words);
+        }
+    }
+
+    #[test]
+    fn a_component_beyond_a_limit_and_one_that_fails_have_such_words_too() {
+        let text = String::new;
+        for (error, code, words) in [
             (
                 LoadError::TooLarge { bytes: 2, limit: 1 },
                 "too_large",
@@ -195,9 +229,7 @@ mod tests {
                 "cannot be",
             ),
         ] {
-            let errors = of_load(&error).unwrap();
-            assert_eq!(errors[0].code, code);
-            assert!(errors[0].detail.contains(words), "{}", errors[0].detail);
+            assert_says(&error, code, words);
         }
     }
 

@@ -4,8 +4,8 @@
 //!
 //! # Invariants
 //!
-//! - **Every statement carries its tenant**: `app_id`, or an alias or subject that was reached through it. Events belong to an *alias*; the alias leads
-//!   to the subject, so that merging subjects rewrites no event.
+//! - **Every statement carries its tenant**: `app_id`, or ids that were read with it; the recovery loop and the pollers read those of all apps.
+//!   Events belong to an *alias*; the alias leads to the subject, so that merging subjects rewrites no event.
 //! - **Whatever changes a subject, or a plugin's state of it, moves `subjects.version`**: the pipeline remembers subjects by it.
 //! - **One place says whether a subject token works** ([`subjects::current`]): while its alias, the alias's epoch and its subject are as it says. A route that
 //!   writes asks in the transaction that writes.

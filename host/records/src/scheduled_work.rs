@@ -2,7 +2,8 @@
 //!
 //! A *deferred* firing: the plugin has decided, and something that the host looks after, like quiet hours, lets it
 //! take effect only later. When it is due the plugin is not asked again, the host's own checks are made once more,
-//! and what comes of it has the id that it would have had at once.
+//! and what comes of it has the id that it would have had at once. It waits as behind a timer of the plugin's: what cancels
+//! all of those cancels it too.
 //!
 //! An occasion of a *run* (`runs/`): the campaign's schedule has come round. Nobody sent an event, so that the
 //! plugin is asked about one of the server's own, [`SCHEDULED`]: it decides whom the campaign is for.
@@ -12,7 +13,7 @@
 //! Occasions are claimed and consumed as timers are, each exactly once, and in their turn: not before the requests
 //! of that person that arrived until then ([`in_turn`]).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use nudge_campaigns::runs::PARKED;
 use nudge_db::{IS, Result, Rows, Statement, Timestamp, Tx};
@@ -22,7 +23,7 @@ use uuid::Uuid;
 
 use crate::across_shards;
 use crate::events::store::Stored;
-use crate::events::{Event, Origin, SEQ_BLOCK, Source};
+use crate::events::{self, Event, Origin, SEQ_BLOCK, Source};
 
 /// An occasion to be kept.
 #[derive(Clone, Debug)]
@@ -69,6 +70,8 @@ pub struct DueTimer {
     pub campaign_id: Uuid,
     /// The plugin's key for it.
     pub key: String,
+    /// The name of that plugin, if it is known.
+    pub plugin: Option<String>,
     /// What the plugin wants back.
     pub payload: Vec<u8>,
     /// When it fell due.
@@ -367,6 +370,73 @@ pub async fn park_of_runs(
         of_runs.extend(ids);
     }
     Ok(of_runs)
+}
+
+/// Lets deferred firings that were made later than `latest`, by a clock that was ahead, be due now: whether something is in their way
+/// is asked again then. Answers how many.
+pub async fn put_right(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
+    tx.sql(
+        "UPDATE occasions SET due_at = $1
+         WHERE due_at > $2 AND due_at < $3 AND id >= $4 AND firing_id IS NOT NULL AND node IS NULL",
+    )
+    .bind(now)
+    .bind(latest)
+    .bind(PARKED)
+    .bind(id::first_of(latest))
+    .execute()
+    .await
+}
+
+#[derive(nudge_db::FromRow)]
+struct CancelledRow {
+    id: Uuid,
+    campaign_id: Uuid,
+    subject_id: Uuid,
+    event_seq: i64,
+}
+
+/// Removes deferred firings: all of some campaigns and subjects, but for those that were due before an instant. Answers for each
+/// campaign and subject the event of the firing that was deferred last.
+pub async fn cancel_deferred(
+    tx: &mut Tx,
+    app_id: Uuid,
+    of: &[(Uuid, Uuid, Timestamp)],
+) -> Result<HashMap<(Uuid, Uuid), Uuid>> {
+    let mut cancelled: Vec<CancelledRow> = Vec::new();
+    for chunk in of.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|of| of.0))
+            .uuids(chunk.iter().map(|of| of.1))
+            .timestamps(chunk.iter().map(|of| of.2));
+        let rows: Vec<CancelledRow> = tx
+            .with_rows("v(campaign_id, subject_id, at)", rows)
+            .push(
+                " DELETE FROM occasions WHERE (campaign_id, subject_id) IN (SELECT v.campaign_id, v.subject_id FROM v)
+                    AND firing_id IS NOT NULL
+                    AND due_at >= (SELECT min(v.at) FROM v WHERE v.campaign_id = occasions.campaign_id
+                                     AND v.subject_id = occasions.subject_id)
+                    AND app_id = ",
+            )
+            .push_bind(app_id)
+            .push(" RETURNING id, campaign_id, subject_id, event_seq")
+            .fetch_all()
+            .await?;
+        cancelled.extend(rows);
+    }
+    let seqs = cancelled.iter().map(|row| row.event_seq);
+    let seqs: Vec<i64> = seqs.filter(|seq| instant_of(*seq).is_none()).collect();
+    let sent = events::store::at(tx, &seqs).await?.into_iter();
+    let sent: HashMap<i64, Uuid> = sent.map(|(.., it)| (it.seq, it.event.id)).collect();
+    // An id begins with the instant at which it was made.
+    cancelled.sort_unstable_by_key(|row| row.id);
+    let last = cancelled.into_iter().filter_map(|row| {
+        let event_id = match instant_of(row.event_seq) {
+            Some(at) => event(row.campaign_id, at).event.id,
+            None => *sent.get(&row.event_seq)?,
+        };
+        Some(((row.campaign_id, row.subject_id), event_id))
+    });
+    Ok(last.collect())
 }
 
 /// Keeps occasions, but for those that are there already; answers how many are new.

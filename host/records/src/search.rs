@@ -1,4 +1,4 @@
-//! Search.
+//! How texts are folded, so that searches ignore case.
 
 /// A text as searches compare it: in lower case, with one form of the Greek sigma at the ends of words and within them,
 /// without NUL, which PostgreSQL does not store.

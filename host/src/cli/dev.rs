@@ -96,7 +96,7 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
         "127.0.0.1:0".clone_into(&mut config.server.listen);
     }
     let logs = logs(&mut config.telemetry)?;
-    let stop = super::stop_signal()?;
+    let (stop, gone) = (super::stop_signal()?, super::terminal_gone()?);
     let data_dir = config.server.data_dir.clone();
     let before = DemoApp::read(&data_dir)?;
     let choice = demo_app::choose(&config, before.as_ref(), arguments.app.as_deref()).await?;
@@ -121,7 +121,10 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
     if arguments.open {
         introduction::open(&access.console_url);
     }
-    stop.await;
+    tokio::select! {
+        () = stop => {}
+        () = gone => {}
+    }
     server.stop().await;
     Ok(())
 }

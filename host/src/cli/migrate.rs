@@ -12,7 +12,8 @@ use nudge_platform::config::Config;
 use nudge_platform::schema::migrations;
 
 use super::{ServerArguments, say, serve};
-use crate::data_dir;
+use crate::server::require_known;
+use crate::{data_dir, opening};
 
 /// A server that gave a sign of life within this time runs.
 const ALIVE: Duration = Duration::from_secs(10);
@@ -44,6 +45,7 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
     // One that works, and one that sees how far it is.
     let db = serve::open_with(&config, 2).await?;
     let outcome = async {
+        require_known(opening::schema(&config, &db).await?)?;
         db.migrate(&migrations())
             .await
             .context("can't bring the database's schema up to date")?;

@@ -15,6 +15,7 @@ mod shell;
 mod token;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use nudge_http::issuer::Role;
 use nudge_platform::config::{self, Config};
 use nudge_platform::telemetry::Logs;
+use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
 use crate::server::{Server, Start};
@@ -152,7 +154,7 @@ pub fn main() -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&error);
+            complain(&with_next_step(error));
             ExitCode::FAILURE
         }
     }
@@ -187,6 +189,15 @@ fn misused(error: &clap::Error) -> ExitCode {
     let what = what.trim_start_matches("error: ");
     complain(&anyhow::anyhow!("{what}; `--help` says more"));
     ExitCode::from(2)
+}
+
+/// An error of the database with what to do about it, where that is known.
+fn with_next_step(error: anyhow::Error) -> anyhow::Error {
+    let reason = error.downcast_ref::<nudge_db::Error>();
+    match reason.and_then(nudge_db::Error::reason) {
+        Some(reason) => anyhow::anyhow!("{error:#}. {}", reason.next_step()),
+        None => error,
+    }
 }
 
 #[expect(clippy::print_stderr, reason = "the command line's own output")]
@@ -274,6 +285,45 @@ fn compiler() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("can't find this program's own file")
 }
 
+/// Resolves when the terminal goes that a program was started in. From now on that does not end the program by itself. Under `nohup`
+/// the signal stays ignored.
+fn terminal_gone() -> anyhow::Result<impl Future<Output = ()>> {
+    let mut gone = if ignores_hangups() {
+        None
+    } else {
+        Some(signal(SignalKind::hangup())?)
+    };
+    Ok(async move {
+        match &mut gone {
+            Some(gone) => drop(gone.recv().await),
+            None => std::future::pending().await,
+        }
+    })
+}
+
+/// Whether whoever started the program has had it ignore SIGHUP, the first of the signals.
+fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|signals| u64::from_str_radix(signals.trim(), 16).ok());
+    ignored.is_some_and(|signals| signals & 1 == 1)
+}
+
+/// Says, from now on, that SIGHUP changes nothing.
+fn heed_hangups() -> anyhow::Result<impl Future<Output = Infallible>> {
+    let mut hangups = signal(SignalKind::hangup())?;
+    Ok(async move {
+        loop {
+            match hangups.recv().await {
+                Some(()) => tracing::warn!(
+                    "SIGHUP: nothing is read anew; restart to change the configuration"
+                ),
+                None => std::future::pending().await,
+            }
+        }
+    })
+}
+
 /// Resolves at SIGTERM or Ctrl-C.
 async fn asked_to_stop() -> anyhow::Result<()> {
     stop_signal()?.await;
@@ -282,7 +332,6 @@ async fn asked_to_stop() -> anyhow::Result<()> {
 
 /// Catches SIGTERM and Ctrl-C from now on; the future resolves at the first.
 fn stop_signal() -> anyhow::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(async move {

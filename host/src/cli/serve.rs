@@ -23,6 +23,7 @@ use crate::{listening, opening};
 pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyhow::Result<()> {
     arguments.apply(&mut config);
     let stop = super::stop_signal()?;
+    let hangups = super::heed_hangups()?;
     let server = super::start(config, false).await?;
     super::say(format_args!("listening on http://{}", server.address()));
     if let Some(address) = server.operations_address() {
@@ -35,7 +36,10 @@ pub(super) async fn run(mut config: Config, arguments: ServerArguments) -> anyho
         address = %server.address(),
         "the server has started"
     );
-    stop.await;
+    tokio::select! {
+        () = stop => {}
+        never = hangups => match never {},
+    }
     tracing::info!(%node, "asked to stop: requests in hand are finished");
     server.stop().await;
     tracing::info!(%node, "the server has stopped");

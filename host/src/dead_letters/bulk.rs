@@ -224,10 +224,10 @@ async fn plan(
         letter, subject_id, ..
     } in letters
     {
-        match nudge_records::dead_letters::replay::event(&letter, input.patch.as_ref()) {
-            Ok(event) => events.push((subject_id, letter, event)),
-            // Patched, it is not an event any longer.
-            Err(_) => plan.failures.push(Failure::of(&letter)),
+        match nudge_records::dead_letters::replay::readable(&letter, input.patch.as_ref()) {
+            Some(event) => events.push((subject_id, letter, event)),
+            // Patched, it is not an event any longer, or it can't be read.
+            None => plan.failures.push(Failure::of(&letter)),
         }
     }
     let asked: Vec<(Uuid, &Event)> = events

@@ -416,18 +416,18 @@ async fn queue(
     let now = services.clock.now();
     let app_id = scope.app.id;
     let mut tx = services.db.write().await?;
-    if jobs::store::count_unfinished(&mut tx, app_id, kind).await? >= bulk::MOST_AT_ONCE {
-        let most = bulk::MOST_AT_ONCE;
-        let detail = format!("{most} such jobs are under way; wait until one has ended");
-        return Err(ApiError::because(Code::LimitExceeded, detail));
-    }
     let job = NewJob {
         app_id,
         kind,
         input: serde_json::to_value(input).map_err(ApiError::internal)?,
         requested_by: &scope.actor,
     };
-    let job_id = jobs::queue(&mut tx, &job, now).await?;
+    let most = bulk::MOST_AT_ONCE;
+    let queued = jobs::queue_limited(&mut tx, &job, most, now).await?;
+    let job_id = queued.ok_or_else(|| {
+        let detail = format!("{most} such jobs are under way; wait until one has ended");
+        ApiError::because(Code::LimitExceeded, detail)
+    })?;
     let filter = &input.filter;
     let entry = Entry {
         app_id,

@@ -155,8 +155,7 @@ async fn replay_validation(
     found: FoundLetter,
     patch: Option<&Map<String, Value>>,
 ) -> Result<Replayed, ApiError> {
-    let event = event(&found.letter, patch)
-        .map_err(|error| ApiError::fields(Code::ValidationFailed, vec![error]))?;
+    let event = event(&found.letter, patch)?;
     let now = services.clock.now();
     let events = [(found.subject_id, &event)];
     let verdicts = validation::validate(services, app, &events, now, Urgency::Awaited)

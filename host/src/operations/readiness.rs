@@ -21,18 +21,20 @@ pub(super) enum NotReady {
     DiskFull(u64),
     #[error("the database takes no writes")]
     NoWrites,
+    #[error("the database takes no writes: its disk is full")]
+    NoRoom,
     #[error("the database does not answer")]
     NoAnswer,
 }
 
 impl Failure for NotReady {
     fn is_outage(&self) -> bool {
-        matches!(self, Self::NoWrites | Self::NoAnswer)
+        matches!(self, Self::NoWrites | Self::NoRoom | Self::NoAnswer)
     }
 }
 
 /// The server can take requests: it is not stopping, an embedded database has room, the database answers, and the server
-/// could write there lately that it lives.
+/// could write there lately, that it lives and what others sent.
 pub(super) async fn look(services: &Shared) -> Result<(), NotReady> {
     let ready = find_out(services).await;
     let gauge = metrics::gauge!("nudge_ready");
@@ -57,8 +59,9 @@ async fn find_out(services: &Shared) -> Result<(), NotReady> {
     };
     let silent = Duration::from_secs(services.config.pipeline.node_timeout_seconds);
     match tokio::time::timeout(PATIENCE, answer).await {
-        Ok(Ok(_)) if services.pipeline().pipeline.silence() < silent => Ok(()),
-        Ok(Ok(_)) => Err(NotReady::NoWrites),
+        Ok(Ok(_)) if services.pipeline().pipeline.silence() >= silent => Err(NotReady::NoWrites),
+        Ok(Ok(_)) if services.db.lacks_room_for() >= silent => Err(NotReady::NoRoom),
+        Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) if error.is_standby() => Err(NotReady::NoWrites),
         Ok(Err(error)) => {
             tracing::debug!(?error, "the database does not answer");

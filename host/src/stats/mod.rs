@@ -1,3 +1,3 @@
-//! Stats.
+//! An app's counts over time (contract 13).
 
 pub mod http;

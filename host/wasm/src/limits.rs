@@ -137,6 +137,12 @@ pub(crate) const REFUSAL_CODE_CHARACTERS: usize = 64;
 /// See [`REFUSAL_CODE_CHARACTERS`].
 pub(crate) const REFUSAL_MESSAGE_CHARACTERS: usize = 1000;
 
+/// Where the host cuts what an explanation says was checked, in characters.
+pub(crate) const CHECK_CHARACTERS: usize = 64;
+
+/// Where the host cuts the details of an explanation, in characters.
+pub(crate) const DETAIL_CHARACTERS: usize = 1000;
+
 /// What an element of a list counts as output, apart from its texts: a list of empty texts is not free.
 pub(crate) const ELEMENT_BYTES: usize = 16;
 

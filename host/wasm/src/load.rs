@@ -36,6 +36,17 @@ pub enum LoadError {
         /// What is missing, or of another form.
         reason: String,
     },
+    /// It asks for a function that only a newer host has.
+    #[error(
+        "this plugin imports the function `{}` of `{}`, which this server does not have",
+        shown(.function, SHOWN_CHARACTERS), shown(.interface, SHOWN_CHARACTERS)
+    )]
+    MissingFunction {
+        /// The interface, with its version.
+        interface: String,
+        /// The function; before a dot, the resource that it is of.
+        function: String,
+    },
     /// It asks for what plugins cannot have.
     #[error("this plugin imports what its world does not have: {}", listed(.0, SHOWN_NAMES, SHOWN_CHARACTERS))]
     ForeignImports(Vec<String>),
@@ -109,10 +120,7 @@ pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadErr
     let pre = linker
         .instantiate_pre(&component)
         .and_then(|linked| Pre::new(linked, kind, plugin))
-        .map_err(|error| LoadError::Misfit {
-            kind,
-            reason: format!("{error:#}"),
-        })?;
+        .map_err(|error| misfit(kind, &error))?;
     let version = Version {
         shared: Arc::clone(shared),
         kind,
@@ -125,6 +133,39 @@ pub(crate) fn load(shared: &Arc<Shared>, bytes: &[u8]) -> Result<Plugin, LoadErr
     let (description, _) = version.describe().map_err(LoadError::DescribeFailed)?;
     check(&description).map_err(LoadError::BadDescription)?;
     Ok(Plugin::new(version, description))
+}
+
+/// What of a component does not fit, given wasmtime's words for it.
+fn misfit(kind: Kind, error: &wasmtime::Error) -> LoadError {
+    missing_function(error).unwrap_or_else(|| LoadError::Misfit {
+        kind,
+        reason: format!("{error:#}"),
+    })
+}
+
+/// The function that is missing, if that is what wasmtime says. Where a version says it otherwise, its words are shown.
+fn missing_function(error: &wasmtime::Error) -> Option<LoadError> {
+    let said: Vec<String> = error.chain().map(ToString::to_string).collect();
+    let [import, export, cause] = said.as_slice() else {
+        return None;
+    };
+    if cause != "function implementation is missing" {
+        return None;
+    }
+    let interface = quoted(import, "component imports instance `")?;
+    let function = quoted(export, "instance export `")?;
+    // What it is stands before its name: `[method]batch.now`.
+    let function = function.split_once(']').map_or(function, |(_, name)| name);
+    Some(LoadError::MissingFunction {
+        interface: interface.to_owned(),
+        function: function.to_owned(),
+    })
+}
+
+/// What stands between these words and the next quote.
+fn quoted<'t>(text: &'t str, before: &str) -> Option<&'t str> {
+    let (quoted, _) = text.strip_prefix(before)?.split_once('`')?;
+    Some(quoted)
 }
 
 /// The component, from the cache or from the compiler.

@@ -1,4 +1,4 @@
-//! Plugins.
+//! Uploads, activations and removals of plugins: routes, and what they announce.
 
 mod announcement;
 pub mod changes;

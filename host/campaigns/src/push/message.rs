@@ -1,4 +1,4 @@
-//! Message.
+//! A resolved message for one delivery.
 
 use std::time::Duration;
 

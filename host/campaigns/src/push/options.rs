@@ -1,4 +1,4 @@
-//! Options.
+//! How a push message is delivered and shown.
 
 use serde::Deserialize;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Rendered.
+//! A message with everything filled in.
 
 use nudge_db::Timestamp;
 use serde::Deserialize;

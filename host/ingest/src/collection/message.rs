@@ -163,8 +163,9 @@ impl<'a> Message<'a> {
         };
         let context = [wire.context, common.context].map(part::<Context<'_>>);
         let [own, shared] = &context;
-        let time = text(wire.timestamp).or_else(|| text(wire.original_timestamp));
-        let sent_at = text(common.sent_at).or_else(|| text(wire.sent_at));
+        let sent_text = text(common.sent_at).or_else(|| text(wire.sent_at));
+        let sent_at = sent_text.as_deref().and_then(clock::from_text);
+        let time = time(&wire, skew(sent_at, common.received_at) != 0);
         let now = || clock::to_text(common.received_at);
         let is_timed = time.is_some();
         let message = Self {
@@ -173,9 +174,9 @@ impl<'a> Message<'a> {
             user_id: text(wire.user_id),
             anonymous_id: text(wire.anonymous_id),
             id: text(wire.message_id).map(|text| message_id(common.app_id, &text)),
-            timestamp: time.or_else(|| sent_at.clone()).unwrap_or_else(now),
+            timestamp: time.or(sent_text).unwrap_or_else(now),
             is_timed,
-            sent_at: sent_at.as_deref().and_then(clock::from_text),
+            sent_at,
             origin: origin(own, shared, common.source),
             content: content(&wire, kind, own)
                 .ok_or_else(|| wrong("/properties", "properties and traits are objects"))?,
@@ -194,6 +195,17 @@ impl<'a> Message<'a> {
         let said = clock::from_text(&self.timestamp).filter(|_| self.is_dated())?;
         let skew = skew(self.sent_at, received_at);
         Some(Timestamp(said.0.saturating_add(skew)))
+    }
+}
+
+/// When a message says that it is of. A `timestamp` beside an `originalTimestamp` is that one put right by somebody on the way:
+/// where the client's clock is off, the original is what is still to be shifted.
+fn time(wire: &Wire<'_>, is_off: bool) -> Option<String> {
+    let (time, original) = (text(wire.timestamp), text(wire.original_timestamp));
+    let readable = |text: &String| clock::from_text(text).is_some();
+    match original {
+        Some(original) if time.is_none() || is_off && readable(&original) => Some(original),
+        _ => time,
     }
 }
 
@@ -410,6 +422,31 @@ mod tests {
         assert_eq!(message_id(Uuid::nil(), id).to_string(), id);
         assert_ne!(message_id(Uuid::nil(), "a"), message_id(Uuid::nil(), "b"));
         assert_ne!(message_id(Uuid::nil(), "a"), message_id(Uuid::max(), "a"));
+    }
+
+    #[test]
+    fn what_was_put_right_is_not_shifted_again() {
+        let (right, original) = ("2026-03-01T11:59:50Z", "2026-03-01T10:59:50Z");
+        let (hour_ago, now) = ("2026-03-01T11:00:00Z", "2026-03-01T12:00:00Z");
+        for (time, first, sent, expected) in [
+            (Some(right), Some(original), Some(hour_ago), right),
+            (Some(right), Some(original), Some(now), right),
+            (Some(right), Some(original), None, right),
+            (Some(right), Some("then"), Some(now), right),
+            (Some(original), None, Some(hour_ago), right),
+            (None, Some(original), Some(hour_ago), right),
+            (None, Some(original), Some(now), original),
+        ] {
+            let message = json!({"event": "x", "timestamp": time, "originalTimestamp": first, "sentAt": sent});
+            read(MessageKind::Track, &message, |message| {
+                let moment = message.moment(common().received_at);
+                assert_eq!(
+                    moment,
+                    clock::from_text(expected),
+                    "{time:?} {first:?} {sent:?}"
+                );
+            });
+        }
     }
 
     #[test]

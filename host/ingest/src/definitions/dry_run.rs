@@ -190,8 +190,8 @@ async fn arrived(
     });
     let mut tried: Vec<Tried> = stored.collect();
     for found in letters.iter().take(most_letters) {
-        let event = nudge_records::dead_letters::replay::event(&found.letter, None);
-        tried.extend(event.ok().map(|event| Tried {
+        let event = nudge_records::dead_letters::replay::readable(&found.letter, None);
+        tried.extend(event.map(|event| Tried {
             source: Source::DeadLetter,
             event,
         }));

@@ -1,4 +1,4 @@
-//! Definitions.
+//! Event definitions: their routes, what they would have refused, and what of them can be inferred from events.
 
 pub mod dry_run;
 pub mod http;

@@ -149,7 +149,11 @@ async fn look_at_segments(
 ) -> nudge_db::Result<()> {
     let mut tx = services.db.read().await?;
     let standing = match whom {
-        Whom::Token(token, _) => current::read(&mut tx, token).await.ok(),
+        Whom::Token(token, _) => match current::read(&mut tx, token).await {
+            Ok(standing) => Some(standing),
+            Err(TokenRefusal::Revoked | TokenRefusal::Mismatch) => None,
+            Err(TokenRefusal::Storage(error)) => return Err(error),
+        },
         _ => named(&mut tx, app, whom).await?,
     };
     drop(tx);

@@ -121,17 +121,17 @@ async fn start(
     let input = input(&request, plugin, now)?;
     check(services, app, plugin, &input).await?;
     let mut tx = services.db.write().await?;
-    if jobs::store::count_unfinished(&mut tx, app.id, KIND).await? >= MOST_AT_ONCE {
-        let detail = format!("{MOST_AT_ONCE} backtests are under way; wait until one has ended");
-        return Err(ApiError::because(Code::LimitExceeded, detail));
-    }
     let job = NewJob {
         app_id: app.id,
         kind: KIND,
         input: serde_json::to_value(&input).map_err(ApiError::internal)?,
         requested_by: actor,
     };
-    let job_id = jobs::queue(&mut tx, &job, now).await?;
+    let queued = jobs::queue_limited(&mut tx, &job, MOST_AT_ONCE, now).await?;
+    let job_id = queued.ok_or_else(|| {
+        let detail = format!("{MOST_AT_ONCE} backtests are under way; wait until one has ended");
+        ApiError::because(Code::LimitExceeded, detail)
+    })?;
     let description = plugin.description();
     let entry = audit::Entry {
         app_id: app.id,

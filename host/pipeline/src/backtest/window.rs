@@ -174,8 +174,7 @@ impl Refused {
         self.after = last.map(|last| (last.timestamp, last.id)).or(self.after);
         let requests = found.into_iter().filter_map(|found| {
             let letter = found.letter;
-            // It is not patched, so that there is nothing to be wrong with.
-            let event = replay::event(&letter, None).ok()?;
+            let event = replay::readable(&letter, None)?;
             Some(Request {
                 alias: letter.alias,
                 events: vec![Stored {

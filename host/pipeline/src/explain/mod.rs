@@ -173,6 +173,7 @@ pub async fn explain(
     };
     let mut tx = services.db.read().await?;
     let trace = store::trace(&mut tx, app.id, person.id, campaign.running.id, &stored).await?;
+    let trace = trace.under(&campaign.running.accepted);
     drop(tx);
     let later = later::ask(services, question, &trace, told.timer_at).await?;
     let mut explained = finish(

@@ -1,6 +1,7 @@
 //! What is left of a firing, in the database.
 
 use nudge_db::{Result, Timestamp, Tx};
+use nudge_plugin_runtime::Accepted;
 use nudge_records::events::SEQ_BLOCK;
 use nudge_records::events::store::Stored;
 use uuid::Uuid;
@@ -27,6 +28,16 @@ impl Trace {
     pub fn issued_at(&self) -> Option<Timestamp> {
         self.issued.or(self.suppressed_at)
     }
+
+    /// What follows from it under the plugin that decides: nothing from a timer of another one.
+    #[must_use]
+    pub fn under(self, accepted: &Accepted) -> Self {
+        let timer = self.timer;
+        Self {
+            timer: timer.filter(|timer| accepted.inherits(timer.plugin.as_deref())),
+            ..self
+        }
+    }
 }
 
 #[derive(nudge_db::FromRow)]
@@ -44,6 +55,8 @@ pub struct WaitingTimer {
     pub key: String,
     /// What the plugin wants back.
     pub payload: Vec<u8>,
+    /// The plugin's name, if it is known.
+    pub plugin: Option<String>,
 }
 
 /// What came of an event. An instruction counts for more than a note that there was none.
@@ -144,7 +157,7 @@ async fn waiting(
         .await?;
     let timer = tx
         .sql(
-            "SELECT due_at, key, payload FROM timers
+            "SELECT due_at, key, payload, plugin FROM timers
              WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND event_seq = $4 ORDER BY due_at LIMIT 1",
         )
         .bind(app_id)

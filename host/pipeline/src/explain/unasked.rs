@@ -71,7 +71,8 @@ pub(super) async fn refused(
     };
     let fires = told.as_ref().is_some_and(|told| told.fires);
     let held_back = fires && refused.sample.includes(refused.id, person.id);
-    let (outcome, left) = left(services, app, person, (refused.id, stored), held_back).await?;
+    let trace = left(services, app, person, (refused.id, stored)).await?;
+    let (outcome, left) = outcome(&trace, held_back);
     let mut steps = vec![received(stored)];
     match told {
         Some(told) => steps.extend(trigger(&stored.event.name, told, None)),
@@ -101,7 +102,8 @@ pub(super) async fn failing(
             steps,
         });
     }
-    let (outcome, left) = left(services, app, person, (running.id, stored), false).await?;
+    let trace = left(services, app, person, (running.id, stored)).await?;
+    let (outcome, left) = outcome(&trace.under(&running.accepted), false);
     let (plugin, _) = running.accepted.for_subject(person.id);
     let version = plugin.description();
     let detail = format!(
@@ -114,15 +116,13 @@ pub(super) async fn failing(
     Ok(Explained { outcome, steps })
 }
 
-/// What became of an event by what is left of it.
+/// What is left of an event.
 async fn left(
     services: &Services,
     app: &App,
     person: &Person,
     (campaign_id, stored): (Uuid, &Stored),
-    held_back: bool,
-) -> nudge_db::Result<(Outcome, Option<Step>)> {
+) -> nudge_db::Result<store::Trace> {
     let mut tx = services.db.read().await?;
-    let trace = store::trace(&mut tx, app.id, person.id, campaign_id, stored).await?;
-    Ok(outcome(&trace, held_back))
+    store::trace(&mut tx, app.id, person.id, campaign_id, stored).await
 }

@@ -94,7 +94,13 @@ impl RecipientBatch {
                 self.note(entries, CallOutcome::settled(&failed), &failed.call);
                 // Of a thousand recipients the log has a few.
                 if self.failures < MOST_FAILURES {
-                    tracing::warn!(plugin.name = self.term.name, error = %failed, "personalization failed");
+                    tracing::warn!(
+                        app.id = %self.app_id,
+                        plugin.name = self.term.name,
+                        plugin.version = self.term.version,
+                        error = %failed,
+                        "personalization failed"
+                    );
                 }
                 self.failures += 1;
                 all(Answer::Failed {

@@ -1,4 +1,4 @@
-//! Runs.
+//! Runs of campaigns by the calendar: each is begun once, and reaches each person once.
 
 pub mod job;
 mod standing;

@@ -1,4 +1,4 @@
-//! Store.
+//! Runs in the database: which is due, and who has begun it.
 
 use nudge_campaigns::runs::PARKED;
 use nudge_campaigns::runs::calendar::Run;

@@ -13,6 +13,12 @@ const MOST: u64 = 1 << 40;
 const LEAST_PLUGIN_BYTES: usize = 64 << 10;
 /// Two of the largest requests: where less fits than one, whatever is due waits for ever, and so does what was left over.
 const LEAST_MEMORY_EVENTS: usize = 1_000;
+/// A process gives a sign of life every two seconds, and that may come a little late.
+const LEAST_NODE_TIMEOUT: u64 = 3;
+/// Threads of plugins.
+const MOST_WORKERS: u64 = 1_024;
+/// Connections to the database, of which a process makes as many.
+const MOST_CONNECTIONS: u64 = 10_000;
 
 impl Config {
     /// Refuses values that no server can work with; names all of them.
@@ -107,6 +113,7 @@ impl Config {
             ),
             ("ingest.queueWaitMs", self.ingest.queue_wait_ms),
             ("pipeline.deliveryWaitMs", self.pipeline.delivery_wait_ms),
+            ("plugins.workers", count(self.plugins.workers)),
             ("plugins.logBytes", count(self.plugins.log_bytes)),
             ("privacy.graceSeconds", self.privacy.grace_seconds),
             (
@@ -140,6 +147,12 @@ impl Config {
         if (1..LEAST_MEMORY_EVENTS).contains(&events) {
             complaints.push(format!(
                 "`pipeline.memoryEvents` is {events} and must be {LEAST_MEMORY_EVENTS} at least"
+            ));
+        }
+        let silence = self.pipeline.node_timeout_seconds;
+        if (1..LEAST_NODE_TIMEOUT).contains(&silence) {
+            complaints.push(format!(
+                "`pipeline.nodeTimeoutSeconds` is {silence} and must be {LEAST_NODE_TIMEOUT} at least: a process gives a sign of life every 2 seconds"
             ));
         }
         let pause = self.webhooks.retry_base_seconds;
@@ -205,6 +218,8 @@ fn count(number: usize) -> u64 {
 /// The complaint about a number that is beyond what clocks, memory and queues can do.
 fn too_large((key, number): (&'static str, u64)) -> Option<String> {
     let most = match key {
+        "plugins.workers" => MOST_WORKERS,
+        "database.connections" => MOST_CONNECTIONS,
         _ if key.ends_with("Seconds") => MOST_SECONDS,
         _ if key.ends_with("Ms") => MOST_SECONDS * 1_000,
         _ => MOST,
@@ -283,6 +298,26 @@ mod tests {
             assert!(complaint.contains(&expected), "{complaint}");
         }
         config.pipeline.memory_events = 1_000;
+        config.check().unwrap();
+    }
+
+    #[test]
+    fn signs_of_life_come_in_time_and_threads_are_few() {
+        let mut config = Config::defaults().unwrap();
+        config.pipeline.node_timeout_seconds = 2;
+        config.plugins.workers = 1_025;
+        config.database.connections = 10_001;
+        let complaint = config.check().unwrap_err().to_string();
+        for part in [
+            "`pipeline.nodeTimeoutSeconds` is 2 and must be 3 at least",
+            "`plugins.workers` is 1025 and must be 1024 at most",
+            "`database.connections` is 10001 and must be 10000 at most",
+        ] {
+            assert!(complaint.contains(part), "{part}: {complaint}");
+        }
+        config.pipeline.node_timeout_seconds = 3;
+        config.plugins.workers = 1_024;
+        config.database.connections = 10_000;
         config.check().unwrap();
     }
 

@@ -36,6 +36,19 @@ pub async fn queue(tx: &mut Tx, job: &NewJob<'_>, now: Timestamp) -> nudge_db::R
     Ok(id)
 }
 
+/// Queues a job, unless as many of its kind as its app may have at a time have not ended; none: they have not.
+pub async fn queue_limited(
+    tx: &mut Tx,
+    job: &NewJob<'_>,
+    most: usize,
+    now: Timestamp,
+) -> nudge_db::Result<Option<Uuid>> {
+    if store::count_unfinished(tx, job.app_id, job.kind).await? >= most {
+        return Ok(None);
+    }
+    queue(tx, job, now).await.map(Some)
+}
+
 /// A job that this process has in hand.
 #[derive(Debug)]
 pub struct RunningJob {

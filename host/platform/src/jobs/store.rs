@@ -136,8 +136,17 @@ pub async fn list(
         .await
 }
 
-/// How many jobs of a kind an app has that have not ended.
+/// How many jobs of a kind an app has that have not ended. Nobody else counts them until the transaction ends: two that each queue
+/// one more would both find room for the last.
 pub async fn count_unfinished(tx: &mut Tx, app_id: Uuid, kind: &'static str) -> Result<usize> {
+    // There may be no job to be locked. The app stands for those that it has.
+    let for_update = tx.dialect().for_update();
+    let _: Option<Uuid> = tx
+        .sql("SELECT id FROM apps WHERE id = $1")
+        .bind(app_id)
+        .push(for_update)
+        .fetch_value()
+        .await?;
     let count: i64 = tx
         .sql(
             "SELECT count(*) AS count FROM jobs WHERE app_id = $1 AND kind = $2 AND completed_at IS NULL",
@@ -256,7 +265,7 @@ pub(super) async fn claim(tx: &mut Tx, node: Uuid, wanted: &Wanted) -> Result<Op
 pub(super) const CLAIMS: Claims = Claims {
     rows: "jobs",
     claimed: "SELECT id FROM jobs WHERE completed_at IS NULL AND node = $1",
-    release: "UPDATE jobs SET node = NULL WHERE id = $1 AND node = $2",
+    table: "jobs",
 };
 
 /// Notes a job's progress. False: it is not this process's any longer.

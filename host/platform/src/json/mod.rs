@@ -15,6 +15,9 @@ pub use whole::whole;
 use crate::field_error::FieldError;
 use objects::Objects;
 
+/// What the parser says of a number that is too large for a floating-point number. It is JSON all the same.
+pub const NUMBER_OUT_OF_RANGE: &str = "number out of range";
+
 /// Gives a part of a body its type. `place` is the part's JSON pointer.
 pub fn shape<T: DeserializeOwned>(value: serde_json::Value, place: &str) -> Result<T, FieldError> {
     serde_path_to_error::deserialize(Objects(value)).map_err(|error| {
@@ -45,7 +48,7 @@ pub fn misshapen(error: &serde_json::Error, pointer: String) -> FieldError {
     // The names of our structs say nothing to anybody else.
     let detail = match reason.split_once(", expected struct ") {
         Some((found, _)) => format!("{found}, expected an object"),
-        None if error.is_data() => reason.to_owned(),
+        None if error.is_data() || reason == NUMBER_OUT_OF_RANGE => reason.to_owned(),
         None => "a value of another type belongs here".to_owned(),
     };
     FieldError::new(pointer, "invalid", detail)

@@ -20,7 +20,7 @@ mod validation;
 
 use std::time::Duration;
 
-use nudge_wasm::{Call, Failed, Kind, LogLine, Plugin, Problem, Reads};
+use nudge_wasm::{Call, Failed, Failure, Kind, LogLine, Plugin, Problem, Reads};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
@@ -161,15 +161,15 @@ pub fn run(plugin: &Plugin, case: &Case) -> Result<CaseReport, BadCase> {
             if let Some(expect) = &mut expect {
                 input.resolve_times(expect);
             }
-            (input.run(plugin)?, input.run(plugin)?)
+            twice(|| input.run(plugin))?
         }
         Kind::Validation => {
             let input: validation::Input = read(&case.input)?;
-            (input.run(plugin)?, input.run(plugin)?)
+            twice(|| input.run(plugin))?
         }
         Kind::Personalization => {
             let input: personalization::Input = read(&case.input)?;
-            (input.run(plugin)?, input.run(plugin)?)
+            twice(|| input.run(plugin))?
         }
     };
     let unsteady = compare::exactly(&first.output, &second.output);
@@ -186,6 +186,25 @@ pub fn run(plugin: &Plugin, case: &Case) -> Result<CaseReport, BadCase> {
         cost: first.cost,
         logs: first.logs,
     })
+}
+
+/// Runs something twice, and once more where the second run alone passed its time limit: a busy machine is no other output.
+/// If it passes the limit again, that is what came out.
+fn twice(run: impl Fn() -> Result<Run, BadCase>) -> Result<(Run, Run), BadCase> {
+    let late = Some(Failure::Deadline.code());
+    let (mut first, mut second) = (run()?, run()?);
+    if first.failure.is_none() && second.failure == late {
+        second = run()?;
+        if second.failure == late {
+            second.output = json!({
+                "failure": second.failure,
+                "detail": "the second run passed its time limit",
+            });
+            first.output = second.output.clone();
+            first.failure = second.failure;
+        }
+    }
+    Ok((first, second))
 }
 
 /// What `check-config` makes of a case's configuration; otherwise the run that ends there.

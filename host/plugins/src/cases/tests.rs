@@ -5,7 +5,7 @@ use std::time::Duration;
 use nudge_wasm::{Compiler, Engine, EngineConfig, Limits, Plugin};
 use serde_json::{Value as Json, json};
 
-use super::{Bench, Case, CaseReport, bench, run};
+use super::{Bench, Case, CaseReport, Run, bench, run, twice};
 
 fn plugin(component: &[u8]) -> Plugin {
     let folder = tempfile::tempdir().unwrap();
@@ -197,5 +197,41 @@ fn calls_are_measured_with_batches_of_any_size() {
         assert_eq!(measured.items, items);
         assert_eq!(measured.calls.len(), 10);
         assert!(measured.calls.iter().all(|call| call.host_calls > 0));
+    }
+}
+
+/// Runs that end so, one after another: None ran through.
+fn runs(failures: &[Option<&'static str>]) -> [Run; 2] {
+    let left = std::cell::RefCell::new(failures.iter());
+    let (first, second) = twice(|| {
+        let failure = *left.borrow_mut().next().unwrap();
+        Ok(Run {
+            output: json!({"failure": failure}),
+            failure,
+            ..Run::default()
+        })
+    })
+    .unwrap();
+    assert_eq!(left.borrow().len(), 0, "all of them run");
+    [first, second]
+}
+
+#[test]
+fn a_second_run_that_is_late_is_made_once_more() {
+    let late = Some("deadline");
+    let [first, second] = runs(&[None, late, None]);
+    assert_eq!((first.output, first.failure), (second.output, None));
+
+    let [first, second] = runs(&[None, late, late]);
+    assert_eq!(
+        first.output["detail"],
+        "the second run passed its time limit"
+    );
+    assert_eq!((first.output, first.failure), (second.output, late));
+
+    // Whatever else comes out is another output.
+    for failures in [[None, Some("trap")], [late, late], [late, None]] {
+        let found = runs(&failures).map(|run| run.failure);
+        assert_eq!(found, failures);
     }
 }

@@ -1,3 +1,3 @@
-//! Deliveries.
+//! The routes of deliveries.
 
 pub mod http;

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
-use chrono::DateTime;
 use nudge_db::Timestamp;
 use nudge_platform::config;
 use nudge_platform::outbound::{Guard, Lookups, lookups};
@@ -14,6 +13,7 @@ use serde::Serialize;
 
 use super::PushOutcome;
 use super::hand_over::Begun;
+use crate::webhooks::retry::retry_after;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// For a whole request and its answer.
@@ -25,8 +25,6 @@ pub(super) const NO_TLS: &str =
     "can't set TLS up: are the system's certificates (ca-certificates) installed?";
 /// The longest answer that is read, in bytes.
 const MOST_ANSWER: usize = 64 * 1024;
-/// The longest that a service may put off.
-const MOST_RETRY_AFTER: Duration = Duration::from_hours(24);
 /// The longest reason, in characters.
 const MOST_REASON: usize = 64;
 /// The longest message id of a service that is kept, in characters.
@@ -181,16 +179,6 @@ pub(super) fn kept_id(text: &str) -> Option<String> {
     kept.then(|| text.to_owned())
 }
 
-fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
-    let seconds = if let Ok(seconds) = text.parse::<u64>() {
-        seconds
-    } else {
-        let at = DateTime::parse_from_rfc2822(text).ok()?.timestamp();
-        u64::try_from(at - now.seconds()).unwrap_or(0)
-    };
-    Some(Duration::from_secs(seconds).min(MOST_RETRY_AFTER))
-}
-
 /// A service's own reason in snake case: `BadDeviceToken` and `BAD_DEVICE_TOKEN` are `bad_device_token`. What is
 /// none is named by the status.
 pub(super) fn reason(theirs: Option<&str>, status: StatusCode) -> String {
@@ -218,14 +206,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn retry_after_is_seconds_or_a_date_and_bounded() {
+    fn a_service_may_ask_for_seconds_or_a_date_in_each_of_its_forms() {
         let now = Timestamp(1_445_412_470_000_000);
-        let after = |text: &str| retry_after(text, now).map(|after| after.as_secs());
-        assert_eq!(after("120"), Some(120));
-        assert_eq!(after("Wed, 21 Oct 2015 07:28:00 GMT"), Some(10));
-        assert_eq!(after("Wed, 21 Oct 2015 07:27:00 GMT"), Some(0));
-        assert_eq!(after("99999999999"), Some(24 * 3600));
-        assert_eq!(after("soon"), None);
+        for (text, seconds) in [
+            ("120", Some(120)),
+            ("Wed, 21 Oct 2015 07:28:00 GMT", Some(10)),
+            ("Wednesday, 21-Oct-15 07:28:00 GMT", Some(10)),
+            ("Wed Oct 21 07:28:00 2015", Some(10)),
+            ("Wed, 21 Oct 2015 07:27:00 GMT", Some(0)),
+            ("99999999999", Some(24 * 3600)),
+            ("99999999999999999999999", Some(24 * 3600)),
+            ("soon", None),
+        ] {
+            let answer = Answer {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                headers: HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]),
+                body: Vec::new(),
+            };
+            let expected = PushOutcome::Retry {
+                after: seconds.map(Duration::from_secs),
+                reason: "busy".to_owned(),
+            };
+            assert_eq!(answer.retry("busy".to_owned(), now), expected, "{text}");
+        }
     }
 
     #[test]

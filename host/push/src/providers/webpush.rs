@@ -20,7 +20,7 @@ use super::{PushOutcome, Subscription, encryption, payload};
 use crate::credentials::Web;
 
 /// How long a service keeps a message for a browser that is away, unless the message says: four weeks, in seconds.
-const DEFAULT_TTL: u32 = 28 * 24 * 60 * 60;
+const DEFAULT_TTL: u64 = 28 * 24 * 60 * 60;
 /// How long a signed token is good for; services take a day at the most.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
 
@@ -92,7 +92,10 @@ impl Webpush {
             .header("authorization", key.authorization(&origin, now)?)
             .header("content-encoding", "aes128gcm")
             .header("content-type", "application/octet-stream")
-            .header("ttl", message.options.ttl_seconds.unwrap_or(DEFAULT_TTL))
+            .header(
+                "ttl",
+                payload::time_to_live(message, now).unwrap_or(DEFAULT_TTL),
+            )
             .header("urgency", urgency)
             .header("topic", payload::topic(message));
         Ok(match http::hand_over(request, body).await {

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use super::campaign::halted_since;
 use super::devices::Outgoing;
-use super::plan::{self, Planned, Step};
+use super::plan::{self, Planned, Step, unreadable};
 use super::store::{self, HandOver};
 use super::write::{Write, change, json};
 use super::{Sender, outcome};
@@ -165,7 +165,9 @@ impl Batch {
                 Some(Step::End(status, reason, broken)) => {
                     let platform = platforms.get(&delivery.id).copied();
                     let outcome = (status, reason, platform);
-                    write.end(app, delivery, outcome, broken.as_ref(), now);
+                    if let Err(error) = write.end(app, delivery, outcome, broken.as_ref(), now) {
+                        later.push(unreadable(delivery, &error, now));
+                    }
                 }
                 Some(Step::Known(devices)) => {
                     write.known(delivery, &devices, (None, delivery.attempts), now);

@@ -63,6 +63,15 @@ pub(super) fn outgoing(
 ) -> Step {
     let message = rendered.message(delivery.id, delivery.created_at, delivery.test);
     let first = delivery.devices.is_none();
+    if message.expires_at().is_some_and(|at| at <= now) {
+        let reason = "expired";
+        return if first {
+            Step::End(Status::Failed, reason.to_owned(), None)
+        } else {
+            // Nothing is handed over, so that it is no attempt.
+            Step::Known(given_up(delivery, reason))
+        };
+    }
     let mut devices = if first {
         targets.iter().map(untried).collect()
     } else {
@@ -90,10 +99,6 @@ pub(super) fn outgoing(
             device.state = DeviceState::Failed;
             device.reason = Some(reason.to_owned());
         }
-    }
-    let expired = message.expires_at().is_some_and(|at| at <= now);
-    if first && expired {
-        return Step::End(Status::Failed, "expired".to_owned(), None);
     }
     if found.is_empty() {
         return match devices.first() {

@@ -78,8 +78,7 @@ impl Sender {
         let mut strays = StrayCheck::new(&self.services.clock);
         loop {
             let changed = pacer.look();
-            let now = self.services.clock.now();
-            let was_set_back = setbacks.look(now);
+            let was_set_back = setbacks.look(&self.services.clock);
             if self.in_hand.take_doubt() {
                 strays.doubt();
             }
@@ -91,7 +90,7 @@ impl Sender {
                     strays.checked();
                 }
                 if was_set_back {
-                    self.advance(now).await?;
+                    self.advance(self.services.clock.now()).await?;
                 }
                 while self.turn(&mut after).await? {}
                 self.next().await

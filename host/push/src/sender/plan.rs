@@ -8,7 +8,7 @@ use std::time::Duration;
 use nudge_apps::App;
 use nudge_campaigns::push::Sending;
 use nudge_campaigns::targeting::{Opening, Quiet};
-use nudge_db::{Result, Timestamp};
+use nudge_db::{Error, Result, Timestamp};
 use nudge_platform::event_names::TRANSACTIONAL;
 use nudge_records::deliveries::in_hand::Claimed;
 use nudge_records::deliveries::{Device, Status, Urgency};
@@ -33,7 +33,7 @@ const SOON: Duration = Duration::from_secs(1);
 const LATER: Duration = Duration::from_secs(5);
 /// When a message that a provider did not take yet is looked at again while its campaign is paused.
 const WHILE_PAUSED: Duration = Duration::from_mins(1);
-/// When a message is looked at again for a person with a token that cannot be read.
+/// When a message is looked at again that cannot be read, or for a person with a token that cannot be.
 const WHILE_UNREADABLE: Duration = Duration::from_mins(1);
 
 /// What is to be done about some deliveries of one app, each by its id.
@@ -230,7 +230,7 @@ fn made_before(delivery: &Claimed, known: &Known, now: Timestamp) -> Result<Opti
         Some(Halted::Ended(reason)) => Step::Known(given_up(delivery, reason)),
         None => {
             let rendered = serde_json::from_str(content)
-                .map_err(|cause| nudge_db::Error::corrupt("deliveries", "content", cause))?;
+                .map_err(|cause| Error::corrupt("deliveries", "content", cause))?;
             outgoing(delivery, rendered, known.targets_of(delivery), now)
         }
     }))
@@ -338,20 +338,21 @@ async fn render(
         steps.extend(deliveries.iter().map(|delivery| (delivery.id, gone())));
         return Ok(());
     };
-    let recipients: Vec<Recipient> = deliveries
-        .iter()
-        .map(|delivery| Recipient {
-            subject_id: delivery.subject_id,
-            data: delivery
-                .data
-                .as_deref()
-                .and_then(|text| serde_json::from_str(text).ok()),
-            // Of the campaign's own occasion there is no event that anybody sent.
-            trigger: event(delivery, known)
-                .filter(|(_, stored)| scheduled_work::instant_of(stored.seq).is_none())
-                .map(|(_, stored)| past(&stored)),
-        })
-        .collect();
+    let mut readable = Vec::with_capacity(deliveries.len());
+    let mut recipients = Vec::with_capacity(deliveries.len());
+    for delivery in deliveries {
+        match recipient(delivery, known) {
+            Ok(recipient) => {
+                readable.push(*delivery);
+                recipients.push(recipient);
+            }
+            Err(error) => {
+                let (id, at) = unreadable(delivery, &error, now);
+                steps.insert(id, Step::Later(at));
+            }
+        }
+    }
+    let deliveries = readable;
     let made = make(services, app, sending, variant, &recipients, now).await?;
     let failed = deliveries.iter().zip(&made);
     let failed = failed.filter(|(_, made)| matches!(made, Made::Broken { .. }));
@@ -371,6 +372,26 @@ async fn render(
         steps.insert(delivery.id, step);
     }
     Ok(())
+}
+
+/// What a message is made of for a delivery.
+fn recipient(delivery: &Claimed, known: &Known) -> Result<Recipient> {
+    let data = delivery.data.as_deref().map(serde_json::from_str);
+    let data = data.transpose();
+    Ok(Recipient {
+        subject_id: delivery.subject_id,
+        data: data.map_err(|cause| Error::corrupt("deliveries", "data", cause))?,
+        // Of the campaign's own occasion there is no event that anybody sent.
+        trigger: event(delivery, known)
+            .filter(|(_, stored)| scheduled_work::instant_of(stored.seq).is_none())
+            .map(|(_, stored)| past(&stored)),
+    })
+}
+
+/// When a delivery is looked at again of which something cannot be read, with its id. Others go on.
+pub(super) fn unreadable(delivery: &Claimed, error: &Error, now: Timestamp) -> (Uuid, Timestamp) {
+    tracing::error!(error = ?error, delivery.id = %delivery.id, "a delivery can't be read, and waits");
+    (delivery.id, now.plus(WHILE_UNREADABLE))
 }
 
 /// What is to be done about a delivery that its plugin failed on: how, what happened, and which plugin.

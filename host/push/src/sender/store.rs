@@ -286,5 +286,5 @@ pub(super) async fn give_up(
 pub(super) const CLAIMS: Claims = Claims {
     rows: "deliveries",
     claimed: "SELECT id FROM deliveries WHERE node = $1 LIMIT 10000",
-    release: "UPDATE deliveries SET node = NULL WHERE id = $1 AND node = $2",
+    table: "deliveries",
 };

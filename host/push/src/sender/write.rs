@@ -27,6 +27,7 @@ pub(super) struct Write {
 
 impl Write {
     /// A delivery that is over before it was handed over. Of its platform nothing is known but what a device of the person runs.
+    /// Where its event can't be read, nothing is noted.
     pub(super) fn end(
         &mut self,
         app: &App,
@@ -34,13 +35,8 @@ impl Write {
         (status, reason, platform): (Status, String, Option<&'static str>),
         broken: Option<&Broken>,
         now: Timestamp,
-    ) {
-        let platform = platform.map(str::to_owned);
-        let platform = delivery.platform.clone().or(platform);
-        let mut change = change(delivery, platform, status, now);
-        change.more.push(("reason", reason.clone()));
-        self.changes.push(change);
-        if let Some(broken) = broken {
+    ) -> Result<()> {
+        let keep = |broken: &Broken| -> Result<(Uuid, Letter)> {
             let letter = Letter::new(
                 app.id,
                 broken.alias,
@@ -50,10 +46,15 @@ impl Write {
                 Some(delivery.campaign_id),
                 broken.code.to_owned(),
                 broken.plugin.as_ref(),
-            );
-            let letter = letter.saying(&broken.detail);
-            self.letters.push((delivery.id, letter));
-        }
+            )?;
+            Ok((delivery.id, letter.saying(&broken.detail)))
+        };
+        self.letters.extend(broken.map(keep).transpose()?);
+        let platform = platform.map(str::to_owned);
+        let platform = delivery.platform.clone().or(platform);
+        let mut change = change(delivery, platform, status, now);
+        change.more.push(("reason", reason.clone()));
+        self.changes.push(change);
         self.settled.push(Settled {
             id: delivery.id,
             status: Some(status.name()),
@@ -65,6 +66,7 @@ impl Write {
             ended_at: Some(now),
             keeps_data: broken.is_some(),
         });
+        Ok(())
     }
 
     /// A delivery whose devices are known. `tried`: how long a provider wants to be left alone, and how often it

@@ -11,7 +11,7 @@ use nudge_http::cursor::Cursors;
 use nudge_http::page::{Page, PageQuery};
 use nudge_http::query::since;
 use nudge_http::{ApiError, Code, Data, Json, NestedId, Params, ResourceId};
-use nudge_platform::{clock, jobs};
+use nudge_platform::clock;
 use nudge_records::webhooks::messages::{self, AttemptRow, Retried};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -40,8 +40,6 @@ pub fn routes() -> OpenApiRouter<Shared> {
 const GRACE_SECONDS: u64 = 86_400;
 /// How long they do at the most: a week.
 const MOST_GRACE_SECONDS: u64 = 604_800;
-/// Recoveries that an app may have queued or running.
-const MOST_RECOVERIES: usize = 10;
 /// How far a caller's clock may be behind when it asks for all that is kept.
 const LEEWAY: Duration = Duration::from_mins(1);
 
@@ -271,12 +269,12 @@ pub async fn recover_webhook(
     }
     let webhook = find(&services, &scope, id).await?;
     let mut tx = services.db.write().await?;
-    if jobs::store::count_unfinished(&mut tx, scope.app.id, recover::KIND).await? >= MOST_RECOVERIES
-    {
-        let detail = format!("an app has at most {MOST_RECOVERIES} recoveries at a time");
-        return Err(ApiError::because(Code::LimitExceeded, detail));
-    }
-    let job_id = recover::queue(&mut tx, &webhook, since, &scope.actor, now).await?;
+    let queued = recover::queue(&mut tx, &webhook, since, &scope.actor, now).await?;
+    let job_id = queued.ok_or_else(|| {
+        let most = recover::MOST_AT_ONCE;
+        let detail = format!("an app has at most {most} recoveries at a time");
+        ApiError::because(Code::LimitExceeded, detail)
+    })?;
     record(&mut tx, &scope, "webhook.recovered", &webhook, now).await?;
     tx.commit().await?;
     services.jobs.wake();

@@ -12,6 +12,9 @@ use crate::services::Services;
 /// The kind of the job.
 pub const KIND: &str = "webhook.recover";
 
+/// How many an app may have at a time.
+pub(super) const MOST_AT_ONCE: usize = 10;
+
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Input {
@@ -20,14 +23,14 @@ struct Input {
     until: Timestamp,
 }
 
-/// Queues the job.
+/// Queues the job; none: the app has as many as it may have.
 pub(super) async fn queue(
     tx: &mut Tx,
     webhook: &Webhook,
     since: Timestamp,
     actor: &str,
     now: Timestamp,
-) -> nudge_db::Result<Uuid> {
+) -> nudge_db::Result<Option<Uuid>> {
     let job = NewJob {
         app_id: webhook.app_id,
         kind: KIND,
@@ -38,7 +41,7 @@ pub(super) async fn queue(
         }),
         requested_by: actor,
     };
-    jobs::queue(tx, &job, now).await
+    jobs::queue_limited(tx, &job, MOST_AT_ONCE, now).await
 }
 
 /// How far the job is.

@@ -205,7 +205,7 @@ impl Sender {
     async fn turn(&mut self, stopping: bool) -> nudge_db::Result<Option<Next>> {
         let now = self.services.clock.now();
         self.has_room = false;
-        self.put_right(now).await?;
+        self.put_right().await?;
         self.give_back(now, |since, _| stopping || since.elapsed() >= LIMIT);
         let (mut batches, mut behind) = self.batches(stopping, now).await?;
         for batch in &mut batches {
@@ -350,7 +350,7 @@ impl Sender {
     }
 
     /// Gives up claims that nobody here knows of, and looks through what waits once the clock was set back.
-    async fn put_right(&mut self, now: Timestamp) -> nudge_db::Result<()> {
+    async fn put_right(&mut self) -> nudge_db::Result<()> {
         let in_hand = &self.services.webhooks.in_hand;
         if in_hand.take_doubt() {
             self.strays.doubt();
@@ -361,8 +361,8 @@ impl Sender {
             release_strays(db, queue::CLAIMS, self.node, in_hand).await?;
             self.strays.checked();
         }
-        if self.setbacks.look(now) {
-            let advanced = self.advance(now).await;
+        if self.setbacks.look(&self.services.clock) {
+            let advanced = self.advance(self.services.clock.now()).await;
             if advanced.is_err() {
                 self.setbacks.forget();
             }

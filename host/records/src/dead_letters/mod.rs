@@ -8,7 +8,7 @@ pub mod violation;
 use std::sync::Arc;
 use strum::{EnumString, IntoStaticStr};
 
-use nudge_db::Timestamp;
+use nudge_db::{Error, Result, Timestamp};
 use nudge_platform::{clock, id, secrets};
 use nudge_wasm::Description;
 use serde::{Deserialize, Serialize};
@@ -120,11 +120,11 @@ impl Letter {
         event: &Event,
         violations: Vec<Violation>,
         plugin: &Description,
-    ) -> Self {
+    ) -> Result<Self> {
         let reason = violations
             .first()
             .map_or_else(|| "invalid".to_owned(), |violation| violation.code.clone());
-        Self {
+        Ok(Self {
             violations,
             origin: Arc::clone(origin),
             ..Self::new(
@@ -136,8 +136,8 @@ impl Letter {
                 None,
                 reason,
                 Some(plugin),
-            )
-        }
+            )?
+        })
     }
 
     /// The letter of an event that a plugin failed on. Without a plugin: no version was there to ask.
@@ -154,8 +154,8 @@ impl Letter {
         campaign_id: Option<Uuid>,
         reason: String,
         plugin: Option<&Description>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        Ok(Self {
             id: id_of(alias, event, stage, campaign_id),
             app_id,
             alias,
@@ -170,7 +170,7 @@ impl Letter {
                 version: plugin.version.clone(),
             }),
             campaign_id,
-            event: event_text(event),
+            event: event_text(event)?,
             timestamp: event.timestamp,
             client_timestamp: event.client_timestamp,
             received_at,
@@ -179,7 +179,7 @@ impl Letter {
             session: None,
             opens_session: false,
             timer: None,
-        }
+        })
     }
 
     /// The letter of a timer that the event has set, if it is one: each timer has its own.
@@ -235,7 +235,7 @@ fn id_of(alias: i64, event: &Event, stage: Stage, campaign_id: Option<Uuid>) -> 
 }
 
 /// The event as clients sent it, with what was derived or corrected.
-fn event_text(event: &Event) -> String {
+fn event_text(event: &Event) -> Result<String> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Kept<'e> {
@@ -245,12 +245,36 @@ fn event_text(event: &Event) -> String {
         properties: &'e RawValue,
     }
     // Properties are the text of an object: it is not read again for this.
-    let properties = serde_json::from_str(&event.properties).unwrap_or(RawValue::NULL);
+    let corrupt = |cause| Error::corrupt("events", "properties", cause);
+    let properties = serde_json::from_str(&event.properties).map_err(corrupt)?;
     let kept = Kept {
         event_id: event.id,
         name: &event.name,
         timestamp: clock::to_text(event.timestamp),
         properties,
     };
-    serde_json::to_string(&kept).unwrap_or_default()
+    serde_json::to_string(&kept).map_err(corrupt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_cannot_be_read_makes_no_letter_without_its_properties() {
+        let event = |properties: &str| Event {
+            id: Uuid::nil(),
+            name: "purchase".into(),
+            timestamp: Timestamp(0),
+            client_timestamp: None,
+            properties: properties.into(),
+        };
+        assert!(
+            event_text(&event(r#"{"total": 1.50}"#))
+                .unwrap()
+                .contains("1.50")
+        );
+        let error = event_text(&event("{")).unwrap_err();
+        assert_eq!(error.kind(), nudge_db::Kind::Corrupt);
+    }
 }

@@ -1,7 +1,9 @@
-//! Replay.
+//! Makes the event of a dead letter again, with a merge patch laid over its properties.
 
 use std::collections::BTreeMap;
 
+use nudge_db::Error;
+use nudge_http::{ApiError, Code};
 use nudge_platform::field_error::FieldError;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -11,20 +13,53 @@ use crate::dead_letters::Letter;
 use crate::events::Event;
 
 /// What of a kept event is read.
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct Kept<'a> {
     #[serde(borrow)]
     properties: Option<&'a RawValue>,
 }
 
+/// Why no event can be made of a letter.
+#[derive(Debug, thiserror::Error)]
+pub enum Unusable {
+    /// Patched, it is no event any longer.
+    #[error("the patch makes no event")]
+    Patch(FieldError),
+    /// What the letter keeps can't be read.
+    #[error("the letter can't be read")]
+    Storage(#[from] Error),
+}
+
+impl From<Unusable> for ApiError {
+    fn from(unusable: Unusable) -> Self {
+        match unusable {
+            Unusable::Patch(error) => Self::fields(Code::ValidationFailed, vec![error]),
+            Unusable::Storage(error) => error.into(),
+        }
+    }
+}
+
+/// The event that a letter keeps, for whoever goes through many: of one that can't be read the log tells.
+pub fn readable(letter: &Letter, patch: Option<&Map<String, Value>>) -> Option<Event> {
+    event(letter, patch)
+        .inspect_err(|unusable| {
+            if let Unusable::Storage(error) = unusable {
+                tracing::error!(error = ?error, letter.id = %letter.id, "a dead letter can't be read");
+            }
+        })
+        .ok()
+}
+
 /// The event that a letter keeps, patched.
-pub fn event(letter: &Letter, patch: Option<&Map<String, Value>>) -> Result<Event, FieldError> {
-    let kept: Kept<'_> = serde_json::from_str(&letter.event).unwrap_or_default();
+pub fn event(letter: &Letter, patch: Option<&Map<String, Value>>) -> Result<Event, Unusable> {
+    let kept: Kept<'_> = serde_json::from_str(&letter.event)
+        .map_err(|cause| Error::corrupt("dead_letters", "event", cause))?;
     let kept = kept.properties.map_or("{}", RawValue::get);
     let properties = match patch {
         None => kept.into(),
         Some(patch) => {
-            let invalid = |detail: String| FieldError::new("/patch", "invalid", detail);
+            let invalid =
+                |detail: String| Unusable::Patch(FieldError::new("/patch", "invalid", detail));
             let patched = patched(kept, patch).map_err(|error| invalid(error.to_string()))?;
             crate::events::check_properties(patched.get()).map_err(invalid)?;
             patched.get().into()

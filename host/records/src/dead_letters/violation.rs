@@ -1,4 +1,4 @@
-//! Violation.
+//! One way in which an event breaks its definition.
 
 use serde::Deserialize;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Provider.
+//! The push services that deliveries go to.
 
 use serde::Deserialize;
 use serde::Serialize;

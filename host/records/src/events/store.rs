@@ -106,22 +106,38 @@ pub fn request_rows(requests: &[RequestKey]) -> Rows {
         .integers(requests.iter().map(|(alias, _)| *alias))
 }
 
-/// The event numbers of a request that are there.
-pub async fn seqs_of(tx: &mut Tx, request: RequestKey) -> Result<Vec<i64>> {
-    of_request(tx.sql("SELECT seq"), request)
-        .push(" ORDER BY seq")
-        .fetch_values()
-        .await
+/// The numbers of events of requests that are there, by the request, each in order.
+pub async fn seqs_of(tx: &mut Tx, requests: &[RequestKey]) -> Result<HashMap<i64, Vec<i64>>> {
+    let mut found: HashMap<i64, Vec<i64>> = HashMap::with_capacity(requests.len());
+    for chunk in requests.chunks(Rows::MOST) {
+        let seqs: Vec<i64> = of_requests(tx, chunk, "e.seq").fetch_values().await?;
+        for seq in seqs {
+            found.entry(seq / SEQ_BLOCK).or_default().push(seq);
+        }
+    }
+    Ok(found)
 }
 
-/// Goes on with the events of a request that are there.
-fn of_request(statement: Statement<'_>, (alias, request): RequestKey) -> Statement<'_> {
-    statement
-        .push(" FROM events WHERE seq BETWEEN $1 AND $2 AND alias_number - $3 = 0")
-        .bind(request * SEQ_BLOCK)
-        .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
-        .bind(alias)
-        .in_shards_of("alias_number", [alias])
+/// Reads columns of the events of requests that are there, in the order of their numbers.
+fn of_requests<'t>(
+    tx: &'t mut Tx,
+    requests: &[RequestKey],
+    columns: &'static str,
+) -> Statement<'t> {
+    let rows = Rows::new()
+        .integers(requests.iter().map(|(_, request)| request * SEQ_BLOCK))
+        .integers(requests.iter().map(|(alias, _)| *alias));
+    // The join's order is said, so that SQLite does not go through all events instead.
+    tx.with_rows("v(first, alias_number)", rows)
+        .push(" SELECT ")
+        .push(columns)
+        .push(
+            " FROM v CROSS JOIN events e WHERE e.alias_number - v.alias_number = 0
+                AND e.seq >= v.first AND e.seq < v.first + ",
+        )
+        .push_bind(SEQ_BLOCK)
+        .in_shards_of("e.alias_number", requests.iter().map(|(alias, _)| *alias))
+        .push(" ORDER BY e.seq")
 }
 
 /// Requests that are still to be processed.
@@ -159,8 +175,12 @@ pub async fn backlog(tx: &mut Tx, at_most: i64) -> Result<Backlog> {
 }
 
 /// When the first event of a request was received that is there.
-pub async fn received_at(tx: &mut Tx, request: RequestKey) -> Result<Option<Timestamp>> {
-    of_request(tx.sql("SELECT received_at"), request)
+pub async fn received_at(tx: &mut Tx, (alias, request): RequestKey) -> Result<Option<Timestamp>> {
+    tx.sql("SELECT received_at FROM events WHERE seq BETWEEN $1 AND $2 AND alias_number - $3 = 0")
+        .bind(request * SEQ_BLOCK)
+        .bind(request * SEQ_BLOCK + SEQ_BLOCK - 1)
+        .bind(alias)
+        .in_shards_of("alias_number", [alias])
         .push(" ORDER BY seq LIMIT 1")
         .fetch_value()
         .await
@@ -170,23 +190,9 @@ pub async fn received_at(tx: &mut Tx, request: RequestKey) -> Result<Option<Time
 pub async fn events_of(tx: &mut Tx, requests: &[RequestKey]) -> Result<HashMap<i64, Vec<Stored>>> {
     let mut found: HashMap<i64, Vec<Stored>> = HashMap::with_capacity(requests.len());
     for chunk in requests.chunks(Rows::MOST) {
-        let rows = Rows::new()
-            .integers(chunk.iter().map(|(_, request)| request * SEQ_BLOCK))
-            .integers(chunk.iter().map(|(alias, _)| *alias));
-        // The join's order is said, so that SQLite does not go through all events instead.
-        let rows: Vec<EventRow> = tx
-            .with_rows("v(first, alias_number)", rows)
-            .push(
-                " SELECT e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties,
-                         e.platform, e.app_version, e.locale, e.timezone, e.source
-                  FROM v CROSS JOIN events e WHERE e.alias_number - v.alias_number = 0
-                    AND e.seq >= v.first AND e.seq < v.first + ",
-            )
-            .push_bind(SEQ_BLOCK)
-            .in_shards_of("e.alias_number", chunk.iter().map(|(alias, _)| *alias))
-            .push(" ORDER BY e.seq")
-            .fetch_all()
-            .await?;
+        let columns = "e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties,
+                       e.platform, e.app_version, e.locale, e.timezone, e.source";
+        let rows: Vec<EventRow> = of_requests(tx, chunk, columns).fetch_all().await?;
         for row in rows {
             let request = row.seq / SEQ_BLOCK;
             found.entry(request).or_default().push(row.read());

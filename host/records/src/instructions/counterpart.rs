@@ -1,4 +1,4 @@
-//! Counterpart.
+//! The id of the attempt that an instruction causes.
 
 use uuid::Uuid;
 

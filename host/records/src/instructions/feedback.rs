@@ -14,6 +14,8 @@ pub struct Button {
     pub campaign_version: i64,
     /// How far it has come.
     pub status: String,
+    /// From when on it is on offer.
+    pub available_at: Timestamp,
     /// Until when it is on offer.
     pub expires_at: Timestamp,
 }
@@ -21,7 +23,7 @@ pub struct Button {
 /// A person's buttons, also those that are on offer no longer; the newest first.
 pub async fn of_subject(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Vec<Button>> {
     tx.sql(
-        "SELECT id, campaign_id, campaign_version, status, expires_at FROM instructions
+        "SELECT id, campaign_id, campaign_version, status, available_at, expires_at FROM instructions
          WHERE app_id = $1 AND subject_id = $2 AND kind = 'feedback' AND suppressed_by IS NULL ORDER BY position DESC",
     )
     .bind(app_id)

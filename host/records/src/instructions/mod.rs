@@ -5,6 +5,7 @@ pub mod feedback;
 pub mod polls;
 pub mod range;
 pub mod recipients;
+pub mod setback;
 pub mod store;
 pub mod views;
 

@@ -1,4 +1,4 @@
-//! Range.
+//! Which of a subject's instructions a poll asks for.
 
 use nudge_db::Timestamp;
 

@@ -1,4 +1,4 @@
-//! Views.
+//! Instructions as SDKs get them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

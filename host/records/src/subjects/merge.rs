@@ -30,6 +30,10 @@ struct OfBoth {
     winner_held_back: Option<Uuid>,
     loser_state: Vec<u8>,
     loser_held_back: Option<Uuid>,
+    winner_plugin: Option<String>,
+    loser_plugin: Option<String>,
+    winner_updated_at: Timestamp,
+    loser_updated_at: Timestamp,
 }
 
 /// What a plugin keeps of the winner from now on.
@@ -38,8 +42,12 @@ struct United {
     /// Its state; none: as it is.
     state: Option<Vec<u8>>,
     /// What the plugin has to unite with it.
-    merged: String,
+    merged: Option<String>,
     held_back: Option<Uuid>,
+    /// The plugin's name, if it is known.
+    plugin: Option<String>,
+    /// When the later one of both was stored.
+    updated_at: Timestamp,
 }
 
 /// What a merge leaves of neither: how much of each.
@@ -52,7 +60,7 @@ pub(super) struct Dropped {
     pub(super) properties_over_limit: u64,
     /// Registrations of devices that both had registered.
     pub(super) push_registrations: u64,
-    /// States of plugins beyond those that a plugin is handed to unite.
+    /// States of plugins beyond those that a plugin is handed to unite, and those of a plugin in whose place another one keeps one.
     pub(super) plugin_states: u64,
     /// Timers of plugins in whose place one of the same key was set later.
     pub(super) plugin_timers: u64,
@@ -71,6 +79,11 @@ impl OfBoth {
     /// What the plugin keeps of the winner, with what it has to unite that with, and how many older states there is no room for.
     /// The winner's state is the first one, unless it is of a firing that was held back and only the loser `has_had` one.
     fn united(&self, has_had: &[HashSet<Uuid>; 2]) -> Result<(United, usize)> {
+        if let (Some(winners), Some(losers)) = (&self.winner_plugin, &self.loser_plugin)
+            && winners != losers
+        {
+            return Ok((self.of_newer(), 1));
+        }
         let [winner, loser] = has_had
             .each_ref()
             .map(|had| had.contains(&self.campaign_id));
@@ -94,10 +107,47 @@ impl OfBoth {
         let united = United {
             campaign_id: self.campaign_id,
             state,
-            merged: serde_json::Value::from(merged).to_string(),
+            merged: Some(serde_json::Value::from(merged).to_string()),
             held_back,
+            plugin: self
+                .winner_plugin
+                .clone()
+                .or_else(|| self.loser_plugin.clone()),
+            updated_at: self.updated_at(),
         };
         Ok((united, surplus))
+    }
+
+    /// What two plugins keep no plugin can unite: what was stored last stays, as the other plugin decided before.
+    fn of_newer(&self) -> United {
+        let (state, merged, held_back, plugin) = if self.loser_updated_at > self.winner_updated_at {
+            let state = Some(self.loser_state.clone());
+            (
+                state,
+                &self.of_loser,
+                self.loser_held_back,
+                &self.loser_plugin,
+            )
+        } else {
+            (
+                None,
+                &self.of_winner,
+                self.winner_held_back,
+                &self.winner_plugin,
+            )
+        };
+        United {
+            campaign_id: self.campaign_id,
+            state,
+            merged: merged.clone(),
+            held_back,
+            plugin: plugin.clone(),
+            updated_at: self.updated_at(),
+        }
+    }
+
+    fn updated_at(&self) -> Timestamp {
+        self.winner_updated_at.max(self.loser_updated_at)
     }
 }
 
@@ -337,12 +387,14 @@ async fn move_instructions(
 }
 
 /// What plugins keep of both: only the plugin can unite it, and does so when it is asked about the winner next. Answers
-/// for how many states there is no room.
+/// how many states are left of neither.
 async fn keep_states(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid) -> Result<u64> {
     let both: Vec<OfBoth> = tx
         .sql(
             "SELECT w.campaign_id, w.merged AS of_winner, l.merged AS of_loser, w.state AS winner_state,
-                    w.held_back AS winner_held_back, l.state AS loser_state, l.held_back AS loser_held_back
+                    w.held_back AS winner_held_back, l.state AS loser_state, l.held_back AS loser_held_back,
+                    w.plugin AS winner_plugin, l.plugin AS loser_plugin, w.updated_at AS winner_updated_at,
+                    l.updated_at AS loser_updated_at
              FROM plugin_states w JOIN plugin_states l ON l.campaign_id = w.campaign_id AND l.subject_id = $3
              WHERE w.app_id = $1 AND w.subject_id = $2",
         )
@@ -366,11 +418,13 @@ async fn keep_states(tx: &mut Tx, app_id: Uuid, winner: Uuid, loser: Uuid) -> Re
             .uuids(chunk.iter().map(|united| united.campaign_id))
             .bytes(chunk.iter().map(|united| united.state.clone()))
             .texts(chunk.iter().map(|united| united.merged.clone()))
-            .uuids(chunk.iter().map(|united| united.held_back));
-        tx.with_rows("v(campaign_id, state, merged, held_back)", rows)
+            .uuids(chunk.iter().map(|united| united.held_back))
+            .texts(chunk.iter().map(|united| united.plugin.clone()))
+            .timestamps(chunk.iter().map(|united| united.updated_at));
+        tx.with_rows("v(campaign_id, state, merged, held_back, plugin, updated_at)", rows)
             .push(
                 " UPDATE plugin_states SET state = COALESCE(v.state, plugin_states.state), merged = v.merged,
-                         held_back = v.held_back
+                         held_back = v.held_back, plugin = v.plugin, updated_at = v.updated_at
                   FROM v WHERE plugin_states.campaign_id = v.campaign_id AND plugin_states.app_id = ",
             )
             .push_bind(app_id)

@@ -1,3 +1,3 @@
-//! Webhooks.
+//! The messages that webhooks send, as they are stored.
 
 pub mod messages;

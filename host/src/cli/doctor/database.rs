@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use nudge_db::{Db, Schema, Timestamp, Tx};
+use nudge_db::{Db, Dialect, Reason, Schema, Timestamp, Tx};
 use nudge_platform::clock::{Clock, to_text};
 use nudge_platform::config::Config;
 use nudge_platform::schema::migrations;
@@ -21,14 +21,20 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// How far back failures of plugins are looked for.
 const JUST_NOW: Duration = Duration::from_mins(15);
 
+/// What to do about a database that can't be looked at for a reason that is not known.
+const UNKNOWN: &str =
+    "See that it runs and that `database.url` is right; `nudge check` tells more.";
+
 /// Looks at the database without changing anything.
 pub(super) async fn look(config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Err(error) = look_into(config, &mut findings).await {
+        let of_database = error.downcast_ref::<nudge_db::Error>();
+        let reason = of_database.and_then(nudge_db::Error::reason);
         findings.push(Finding::problem(
             "database",
             format!("{error:#}"),
-            "See that it runs and that `database.url` is right; `nudge check` tells more.",
+            reason.map_or(UNKNOWN, Reason::next_step),
         ));
     }
     findings
@@ -48,9 +54,17 @@ async fn look_into(config: &Config, findings: &mut Vec<Finding>) -> anyhow::Resu
     looked
 }
 
-async fn look_around(config: &Config, db: &Db, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
-    let schema = db.schema(&migrations()).await;
-    let is_made = matches!(schema, Ok(Schema::Current));
+/// Looks for what would keep a server from working on the database.
+async fn examine(
+    config: &Config,
+    db: &Db,
+    is_made: bool,
+    findings: &mut Vec<Finding>,
+) -> anyhow::Result<()> {
+    if db.dialect() == Dialect::Sqlite {
+        // The file would be read to its end, and a server that runs would wait.
+        return Ok(());
+    }
     for seen in db.examine(config.database.connections).await? {
         if is_made && seen == nudge_db::Finding::MayNotCreate {
             continue;
@@ -65,6 +79,13 @@ async fn look_around(config: &Config, db: &Db, findings: &mut Vec<Finding>) -> a
             Finding::warning("database", seen.to_string(), "Set it, or know why not.")
         });
     }
+    Ok(())
+}
+
+async fn look_around(config: &Config, db: &Db, findings: &mut Vec<Finding>) -> anyhow::Result<()> {
+    let schema = db.schema(&migrations()).await;
+    let is_made = matches!(schema, Ok(Schema::Current));
+    examine(config, db, is_made, findings).await?;
     match schema.context("can't read the schema")? {
         Schema::Current => findings.push(Finding::good(
             "database",
@@ -181,7 +202,7 @@ async fn nodes(tx: &mut Tx, config: &Config, now: Timestamp) -> nudge_db::Result
     let nodes = store::nodes(tx).await?;
     let patience = Duration::from_secs(config.pipeline.node_timeout_seconds);
     // The one process on SQLite gives no signs of life while nothing happens.
-    let quiet = tx.dialect() == nudge_db::Dialect::Sqlite;
+    let quiet = tx.dialect() == Dialect::Sqlite;
     let silent: Vec<String> = nodes
         .iter()
         .filter(|node| !quiet && now.since(node.heartbeat_at) >= patience)

@@ -22,6 +22,9 @@ use crate::services::Shared;
 /// A button that is on offer for less than this is so for longer.
 const RENEWED: Duration = Duration::from_hours(LIFETIME.as_secs() / 3600 / 2);
 
+/// A button that is on offer later was offered before the clock was set back: clocks of several machines differ by less.
+const LEEWAY: Duration = Duration::from_mins(2);
+
 /// What is to be changed of a person's buttons.
 #[derive(Debug, Default)]
 struct Plan<'a> {
@@ -142,7 +145,9 @@ async fn plan<'a>(
         match newest.get(&running.id) {
             None => plan.new.push(running),
             Some(button)
-                if button.expires_at <= now || button.campaign_version != running.version =>
+                if button.expires_at <= now
+                    || button.available_at > now.plus(LEEWAY)
+                    || button.campaign_version != running.version =>
             {
                 plan.again.push((button.id, running));
             }

@@ -1,4 +1,4 @@
-//! Instructions.
+//! What SDKs are to show: how they ask for it, and what they say became of it.
 
 mod feedback;
 pub mod http;

@@ -1,3 +1,3 @@
-//! Surveys.
+//! The routes of surveys.
 
 pub mod http;

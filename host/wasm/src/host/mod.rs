@@ -39,6 +39,13 @@ fn within_paths(paths: &[String]) -> Result<(), Stop> {
     }
 }
 
+/// Cuts a text after so many characters.
+fn cut(text: &mut String, characters: usize) {
+    if let Some((end, _)) = text.char_indices().nth(characters) {
+        text.truncate(end);
+    }
+}
+
 fn length<T>(list: &[T]) -> u32 {
     u32::try_from(list.len()).unwrap_or(u32::MAX)
 }

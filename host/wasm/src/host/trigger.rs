@@ -2,11 +2,11 @@
 
 use wasmtime::component::Resource;
 
-use super::{Batch as Handle, at, history, length, random, within_paths};
+use super::{Batch as Handle, at, cut, history, length, random, within_paths};
 use crate::bindings::trigger_host::{Host, HostBatch};
 use crate::bindings::types;
 use crate::failure::Stop;
-use crate::limits::COUNTED_EVENTS;
+use crate::limits::{CHECK_CHARACTERS, COUNTED_EVENTS, DETAIL_CHARACTERS};
 use crate::store::State;
 use crate::trigger::Explanation;
 
@@ -261,13 +261,16 @@ impl HostBatch for State {
         _: Batch,
         campaign: u32,
         item: u32,
-        check: String,
+        mut check: String,
         passed: bool,
-        detail: String,
+        mut detail: String,
     ) -> Result<()> {
         let (view, meter) = self.enter::<View>()?;
         view.concerned(campaign, item)?;
         if view.batch.explaining {
+            // A decision that is fine does not fail because somebody asks why.
+            cut(&mut check, CHECK_CHARACTERS);
+            cut(&mut detail, DETAIL_CHARACTERS);
             meter.output(CHANGE_BYTES + check.len() + detail.len())?;
             view.asked.explain(Explanation {
                 campaign,

@@ -2,7 +2,7 @@
 
 use wasmtime::component::Resource;
 
-use super::{Batch as Handle, at, length};
+use super::{Batch as Handle, at, cut, length};
 use crate::bindings::types;
 use crate::bindings::validation_host::{self, Host, HostBatch};
 use crate::call::Call;
@@ -52,13 +52,6 @@ impl View {
             .items
             .iter()
             .map(|item| items.get(*item as usize).map(|item| &*item.properties))
-    }
-}
-
-/// Cuts a text after so many characters.
-fn cut(text: &mut String, characters: usize) {
-    if let Some((end, _)) = text.char_indices().nth(characters) {
-        text.truncate(end);
     }
 }
 

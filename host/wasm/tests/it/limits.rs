@@ -76,7 +76,19 @@ fn endless_recursion_is_a_trap() {
 #[test]
 fn output_is_limited() {
     assert_eq!(fail("huge_output").failure, Failure::OutputTooLarge);
-    assert_eq!(fail("huge_explanation").failure, Failure::OutputTooLarge);
+}
+
+#[test]
+fn a_long_explanation_is_cut_and_decides_nothing() {
+    let (plugin, _folder) = misbehaving();
+    let outcome = plugin
+        .evaluate(batch("huge_explanation"), Box::new(OneOrder))
+        .unwrap();
+    let [explanation] = outcome.explanations.as_slice() else {
+        panic!("{} explanations", outcome.explanations.len())
+    };
+    assert_eq!(explanation.check, "size");
+    assert_eq!(explanation.detail, "x".repeat(1_000));
 }
 
 #[test]

@@ -105,6 +105,29 @@ fn foreign_imports_are_named() {
 }
 
 #[test]
+fn a_function_that_only_a_newer_host_has_is_named() {
+    let (engine, _folder) = engine();
+    let contract = tempfile::tempdir().unwrap();
+    for file in fs::read_dir("../../wit").unwrap() {
+        let file = file.unwrap();
+        let text = fs::read_to_string(file.path()).unwrap();
+        let newer = text.replace(
+            "explaining: func() -> bool;",
+            "explaining: func() -> bool; weather: func() -> string;",
+        );
+        fs::write(contract.path().join(file.file_name()), newer).unwrap();
+    }
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_dir(contract.path()).unwrap();
+    let world = resolve.select_world(&[package], Some("trigger")).unwrap();
+    let error = engine.load(&idle(&resolve, world)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "this plugin imports the function `batch.weather` of `nudge:plugin/trigger-host@1.0.0`, which this server does not have"
+    );
+}
+
+#[test]
 fn a_plugin_that_cannot_describe_itself_is_refused() {
     let (engine, _folder) = engine();
     let mut resolve = Resolve::default();

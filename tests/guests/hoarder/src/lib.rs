@@ -1,8 +1,10 @@
 //! A trigger plugin that keeps as much of a subject as events tell it to, and fires.
 //!
 //! Its configuration is `{"event": name, "plan"?: text, "unnamed"?: true}`: it listens for events of the name, and with a plan fires
-//! only for subjects whose saved property `plan` is this one. With `unnamed` it doesn't say beforehand that it asks for that. An event's `state` is how many bytes it stores,
-//! `timers` how many timers it sets, for a day later.
+//! only for subjects whose saved property `plan` is this one. With `unnamed` it doesn't say beforehand that it asks for that.
+//!
+//! An event's `state` is how many bytes it stores, `timers` how many timers it sets, for a day later. With `drops` it gives its
+//! state up, and cancels so many of its timers, one by one.
 
 use std::time::Duration;
 
@@ -23,7 +25,9 @@ impl Trigger for Hoarder {
             let message = "Name the event.";
             return Err(vec![Problem::new("required", "/event", message)]);
         };
-        let reads = Reads::new().events([name]).properties(["state", "timers"]);
+        let reads = Reads::new()
+            .events([name])
+            .properties(["state", "timers", "drops"]);
         Ok(match config.get("plan") {
             Some(_) if config.get("unnamed").is_none() => reads.subject_properties(["plan"]),
             _ => reads,
@@ -40,6 +44,12 @@ impl Trigger for Hoarder {
         }
         for number in 0..count(event, 1).unwrap_or_default() {
             subject.set_timer(&number.to_string(), DAY, &[]);
+        }
+        if let Some(drops) = count(event, 2) {
+            subject.clear_state();
+            for number in 0..drops {
+                subject.cancel_timer(&number.to_string());
+            }
         }
         let wanted = config.get("plan").and_then(Value::as_str);
         let Some(wanted) = wanted else {

@@ -6,7 +6,8 @@
 //!
 //! Events with the property `bad` are special where the configuration says so: versions from `traps` on break down
 //! over them, those from `loops` on never end, those from `passes` on do not fire. With `logs` each event's property
-//! `note` is logged, with `draws` a random number; what `checked` says is logged where the configuration is checked. Versions from `keeps` on leave their number as a state and in a timer. Versions from
+//! `note` is logged, with `draws` a random number; what `checked` says is logged where the configuration is checked. Versions from `keeps` on leave their number as a state and in a timer,
+//! and so do versions 1.0.18xxxxx and 1.0.195xxxx whatever the configuration. Versions from
 //! 1.0.1900000 on break down over `bad` events, whatever the configuration. With `asks` the session of each event and timer
 //! is logged, and how many events of the name that it says there were before.
 
@@ -79,7 +80,8 @@ impl Trigger for Versioned {
             log::info(subject.random().to_string());
         }
         ask(config, event, subject);
-        if says("keeps") {
+        let keeps = matches!(number(), 1_800_000..1_900_000 | 1_950_000..1_960_000);
+        if keeps || says("keeps") {
             subject.set_state(&number())?;
             let payload = number().to_le_bytes();
             subject.set_timer("later", Duration::from_hours(1), &payload);

@@ -1,3 +1,3 @@
-//! Logs.
+//! What plugins write to their logs.
 
 pub(super) mod views;

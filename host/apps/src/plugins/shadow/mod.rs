@@ -1,3 +1,3 @@
-//! Shadow.
+//! What candidates would have decided.
 
 pub(super) mod views;

@@ -1,3 +1,3 @@
-//! Statistics.
+//! How plugins fare.
 
 pub(super) mod views;

@@ -1,4 +1,4 @@
-//! End screens.
+//! What a survey shows at its end.
 
 use nudge_platform::field_error::FieldError;
 use serde::{Deserialize, Serialize};

@@ -125,7 +125,8 @@ async fn ask(
     let ids: Vec<Uuid> = asked.iter().map(|one| one.running.id).collect();
     let before = subject.last_seq.saturating_add(1);
     let mut tx = services.db.read().await?;
-    let known = Known::new(&ids, before, now);
+    let campaigns: Vec<&ActiveCampaign> = asked.iter().map(|one| one.running).collect();
+    let known = Known::new(&campaigns, before, now);
     let facts = view(&mut tx, services, app, subject.clone(), known).await?;
     drop(tx);
     // What stands for all of them: that the person is there.

@@ -334,7 +334,7 @@ async fn as_of(
     subject: Subject,
     (before, until): (i64, Timestamp),
 ) -> nudge_db::Result<View> {
-    let campaigns = [question.running.id];
+    let campaigns = [question.running];
     let known = Known::new(&campaigns, before, until);
     view(tx, services, question.app, subject, known).await
 }
@@ -457,7 +457,7 @@ fn given(
 /// How much of a subject a plugin is to know.
 struct Known<'a> {
     /// The campaigns of which it is told its state.
-    campaigns: &'a [Uuid],
+    campaigns: &'a [&'a ActiveCampaign],
     /// Events from this number on have not happened.
     before: i64,
     /// Facts are as of this instant.
@@ -465,7 +465,7 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn new(campaigns: &'a [Uuid], before: i64, until: Timestamp) -> Self {
+    fn new(campaigns: &'a [&'a ActiveCampaign], before: i64, until: Timestamp) -> Self {
         Self {
             campaigns,
             before,
@@ -484,8 +484,12 @@ async fn view(
 ) -> nudge_db::Result<View> {
     subject.last_seq = known.before - 1;
     let properties = store::properties(tx, app.id, &[subject.id]).await?;
-    let pairs = known.campaigns.iter().map(|id| (*id, subject.id));
+    let pairs = known.campaigns.iter().map(|it| (it.id, subject.id));
     let mut kept = store::states(tx, app.id, pairs.collect()).await?;
+    kept.retain(|(id, _), kept| {
+        let running = known.campaigns.iter().find(|it| it.id == *id);
+        running.is_some_and(|it| it.accepted.inherits(kept.plugin.as_deref()))
+    });
     let beside = kept.iter();
     let beside = beside.map(|((campaign, _), kept)| (ONLY, *campaign, kept.clone()));
     let read = Read::beside(beside);
@@ -493,8 +497,8 @@ async fn view(
         .campaigns
         .iter()
         .enumerate()
-        .filter_map(|(number, id)| {
-            let kept = kept.remove(&(*id, subject.id))?;
+        .filter_map(|(number, running)| {
+            let kept = kept.remove(&(running.id, subject.id))?;
             Some(((number, ONLY), kept.state))
         });
     let states = states.collect();

@@ -334,5 +334,5 @@ pub(crate) async fn disable(
 pub(crate) const CLAIMS: Claims = Claims {
     rows: "messages",
     claimed: "SELECT id FROM webhook_messages WHERE node = $1",
-    release: "UPDATE webhook_messages SET node = NULL WHERE id = $1 AND node = $2",
+    table: "webhook_messages",
 };

@@ -60,12 +60,13 @@ struct TimerColumns {
 }
 
 impl TimerColumns {
-    /// The timer of a campaign's letter, if it is about one.
-    fn read(self, campaign_id: Option<Uuid>) -> Option<DueTimer> {
+    /// The timer of a campaign's letter, if it is about one. `plugin` has set it.
+    fn read(self, campaign_id: Option<Uuid>, plugin: Option<String>) -> Option<DueTimer> {
         Some(DueTimer {
             id: self.timer_id?,
             campaign_id: campaign_id?,
             key: self.timer_key?,
+            plugin,
             payload: self.timer_payload?,
             due_at: self.timer_due_at?,
             last_seq: self.timer_last_seq,
@@ -83,6 +84,9 @@ impl Row {
         let origin: Option<Origin> = origin
             .transpose()
             .map_err(|cause| Error::corrupt("dead_letters", "origin", cause))?;
+        // A plugin fails on no timer but its own.
+        let decider = self.plugin_name.clone();
+        let decider = decider.filter(|_| stage == Stage::Trigger);
         let plugin = self
             .plugin_name
             .zip(self.plugin_version)
@@ -108,7 +112,7 @@ impl Row {
                 attempts: self.attempts,
                 session: self.session_number,
                 opens_session: self.opens_session == Some(1),
-                timer: self.timer.read(self.campaign_id),
+                timer: self.timer.read(self.campaign_id, decider),
             },
             subject_id: self.subject_id,
             anonymous_id: (self.kind == "anonymous").then_some(self.value),

@@ -1,5 +1,6 @@
 //! Results as people see them (contract 7). Pure.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use nudge_campaigns::surveys::flow::condition::bucket;
@@ -271,7 +272,12 @@ fn distribution(
         .into_iter()
         .filter_map(|(text, count)| Some((serde_json::from_str(&text).ok()?, count)))
         .collect();
-    rest.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    // Numbers that are as frequent go up; other values stay in the order of their texts.
+    rest.sort_by(|(value, count), (other, other_count)| {
+        let by_number = || value.as_f64().partial_cmp(&other.as_f64());
+        let by_count = other_count.cmp(count);
+        by_count.then_with(|| by_number().unwrap_or(Ordering::Equal))
+    });
     rest.truncate(MOST_VALUES);
     for (value, count) in rest {
         push(value, count);
