@@ -3,7 +3,7 @@
 use nudge_campaigns::campaign::Kind;
 use nudge_campaigns::runs;
 use nudge_db::{Rows, Timestamp, Tx};
-use nudge_pipeline::audience::{self, CountQuestion, Question, interactions};
+use nudge_pipeline::audience::{self, CountQuestion, PresentationQuestion, interactions};
 use nudge_pipeline::history::LatestQuestion;
 use nudge_pipeline::{explain, history};
 use nudge_platform::claims;
@@ -161,7 +161,7 @@ async fn what_firings_depend_on_is_found_by_indexes(app: &mut TestApp) {
         (Some(Kind::Push), None),
         (Some(Kind::Push), Some(survey_id)),
     ] {
-        let question = Question {
+        let question = PresentationQuestion {
             subject_id: app.id(),
             kind,
             campaign_id,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use nudge::openapi::operations::{Operation, Place};
+use nudge::openapi::operations::{ConsolePlace, Operation};
 use tests::{Backend, Credential, TestApp, site};
 
 use crate::browser;
@@ -18,7 +18,7 @@ fn is_of(path: &str, route: &str) -> bool {
 }
 
 /// An operation and where it is done.
-type Row = (String, Place);
+type Row = (String, ConsolePlace);
 
 /// The operations that have a place.
 fn rows() -> Vec<Row> {
@@ -42,7 +42,7 @@ pub(crate) fn check(file: &str, asked: &str) -> Result<(), String> {
         let Some((route, place)) = row_of(&rows, line) else {
             continue;
         };
-        if matches!(place, Place::Elsewhere(_)) {
+        if matches!(place, ConsolePlace::Elsewhere(_)) {
             return Err(format!(
                 "the console asks {route} in {file}; the table says: {place:?}"
             ));
@@ -51,7 +51,7 @@ pub(crate) fn check(file: &str, asked: &str) -> Result<(), String> {
     }
     let missing: Vec<_> = rows
         .iter()
-        .filter(|(_, place)| matches!(place, Place::Asked(shown) if *shown == file))
+        .filter(|(_, place)| matches!(place, ConsolePlace::Asked(shown) if *shown == file))
         .map(|(route, _)| route)
         .filter(|route| !done.contains(route))
         .collect();
@@ -91,15 +91,15 @@ async fn every_management_operation_is_in_the_console_or_named() {
     let files = browser::files();
     for (route, place) in &rows {
         match place {
-            Place::Asked(file) => assert!(files.iter().any(|known| known == file), "{file}"),
-            Place::Written(file, text) => {
+            ConsolePlace::Asked(file) => assert!(files.iter().any(|known| known == file), "{file}"),
+            ConsolePlace::Written(file, text) => {
                 let source = std::fs::read_to_string(sources.join(file)).unwrap();
                 assert!(
                     source.contains(text),
                     "nothing asks {route} in {file} any longer"
                 );
             }
-            Place::Elsewhere(reason) => assert!(!reason.is_empty(), "{route} has no reason"),
+            ConsolePlace::Elsewhere(reason) => assert!(!reason.is_empty(), "{route} has no reason"),
         }
     }
     app.finish().await;

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use nudge::openapi::examples::{Known, fill, first_success};
+use nudge::openapi::examples::{RecordedAnswers, fill, first_success};
 use nudge::openapi::operations::Operation;
 use nudge_campaigns::webhooks::EventType::Opened;
 use reqwest::Method;
@@ -142,7 +142,7 @@ fn operations(document: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
 }
 
 /// What a request can't know from answers.
-fn facts(app: &TestApp) -> Known {
+fn facts(app: &TestApp) -> RecordedAnswers {
     let facts = json!({
         "appId": app.access.app_id, "workspaceId": app.access.workspace_id, "now": app.time(0),
         "webhookUrl": NOBODY_LISTENS, "writeKey": app.access.write_key,
@@ -152,7 +152,7 @@ fn facts(app: &TestApp) -> Known {
 }
 
 /// Makes what an operation needs and no operation before it has made.
-async fn prepare(app: &TestApp, operation: &str, known: &mut Known) {
+async fn prepare(app: &TestApp, operation: &str, known: &mut RecordedAnswers) {
     let (plugin, root, fact) = match operation {
         "promote_plugin" => (1, app.path("/plugins"), "canary"),
         "promote_server_plugin" => (2, "/v1/operator/plugins".to_owned(), "serverCanary"),
@@ -194,7 +194,7 @@ async fn prepare(app: &TestApp, operation: &str, known: &mut Known) {
 }
 
 /// Where a request goes: its path, filled in, and its query.
-fn address(app: &TestApp, example: &Operation, path: &str, known: &Known) -> String {
+fn address(app: &TestApp, example: &Operation, path: &str, known: &RecordedAnswers) -> String {
     let mut path = path.to_owned();
     for (name, value) in &example.path {
         let value = fill(value, known);
@@ -227,7 +227,7 @@ async fn send(
     address: &str,
     method: &str,
     operation: &Value,
-    known: &Known,
+    known: &RecordedAnswers,
 ) -> Answer {
     let by = credential(app, &operation["security"][0], known);
     let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
@@ -260,7 +260,7 @@ async fn send(
 }
 
 /// The first credential that an operation takes.
-fn credential(app: &TestApp, security: &Value, known: &Known) -> Credential {
+fn credential(app: &TestApp, security: &Value, known: &RecordedAnswers) -> Credential {
     let takes = |scheme: &str| security.get(scheme).is_some();
     if takes("accessToken") {
         app.operator()
@@ -327,7 +327,7 @@ fn has_names(example: &Value) -> bool {
 }
 
 /// The description shows the request, and the answer that is a body of JSON.
-fn has_its_example(operation: &Value, recorded: &Known) {
+fn has_its_example(operation: &Value, recorded: &RecordedAnswers) {
     let id = operation["operationId"].as_str().unwrap();
     if let Some(content) = operation.pointer("/requestBody/content") {
         for (media_type, described) in content.as_object().unwrap() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nudge::retention::events;
 use nudge_db::{Dialect, Timestamp, Tx};
-use nudge_people::feed::{self, EventKey, Place};
+use nudge_people::feed::{self, EventKey, FeedPosition};
 use nudge_people::users::{self, Position, Search, timeline};
 use nudge_records::events::{Event, Origin, insert, removed, store};
 use serde_json::json;
@@ -145,9 +145,9 @@ async fn the_feed_is_found_by_indexes(app: &mut TestApp) {
         .unwrap();
     check(&mut tx, "the names");
     let keys = [EventKey::Accepted(7), EventKey::Rejected(app.id())];
-    let places = keys.map(|event| Some(Place { at: now, event }));
-    let places_up_to = places[0];
-    for after in [None].into_iter().chain(places) {
+    let positions = keys.map(|event| Some(FeedPosition { at: now, event }));
+    let positions_up_to = positions[0];
+    for after in [None].into_iter().chain(positions) {
         for from in [None, Some(now)] {
             let filter = feed::Filter::default();
             feed::store::named(&mut tx, app_id, "opened", &filter, (after, from), 51)
@@ -158,7 +158,7 @@ async fn the_feed_is_found_by_indexes(app: &mut TestApp) {
                 .await
                 .unwrap();
             check(&mut tx, "how far a page by receipt looks");
-            for up_to in [None, places_up_to] {
+            for up_to in [None, positions_up_to] {
                 feed::store::by_receipt(&mut tx, app_id, &filter, (after, up_to), 51)
                     .await
                     .unwrap();

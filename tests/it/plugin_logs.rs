@@ -299,7 +299,7 @@ async fn nothing_is_noted_about_a_person_who_is_erased(app: &mut TestApp) {
 
     let services = app.services();
     let recorder = &services.plugins.recorder;
-    let term = Arc::clone(&services.plugins.built_in().next().unwrap().term);
+    let period = Arc::clone(&services.plugins.built_in().next().unwrap().period);
     for (subjects, message) in [(vec![ada, bob], "both"), (vec![bob], "bob alone")] {
         let line = LogLine {
             level: Level::Info,
@@ -309,7 +309,7 @@ async fn nothing_is_noted_about_a_person_who_is_erased(app: &mut TestApp) {
             subjects,
             ..Topics::default()
         };
-        let place = (app.access.app_id, &term);
+        let place = (app.access.app_id, &period);
         recorder.logged(place, Kind::Shadow, &[line], about);
     }
     let mut comparison = Comparison::default();
@@ -323,7 +323,7 @@ async fn nothing_is_noted_about_a_person_who_is_erased(app: &mut TestApp) {
             new: None,
         });
     }
-    recorder.compared(app.access.app_id, &term, comparison);
+    recorder.compared(app.access.app_id, &period, comparison);
     recorder.flush(&services.db).await.unwrap();
 
     let lines: Vec<(String,)> = app.rows("SELECT message FROM plugin_log").await;

@@ -33,7 +33,7 @@ async fn queue(app: &TestApp, campaign: &str, whom: &Session) {
         status: Status::Queued,
         reason: None,
         content: None,
-        lane: Urgency::Rest,
+        urgency: Urgency::Rest,
         node: None,
     };
     let all: Vec<NewDelivery> = (0..MANY).map(new).collect();

@@ -39,7 +39,7 @@ const OF_NO_ALIAS: [(Place, &str); 9] = [
 /// Statements with a correlated subquery on the tables, and why.
 const CORRELATED: [(Place, &str); 10] = [
     (
-        ("pipeline/src/claims.rs", "standing"),
+        ("pipeline/src/claims.rs", "own_requests"),
         "a look into an index for each alias of a person",
     ),
     (("pipeline/src/claims.rs", "HAS_EARLIER"), "the same"),

@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// What to remove. Absent once nothing is left: not even the job knows the app then.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Input {
+struct AppDeletionInput {
     app_id: Option<Uuid>,
 }
 
@@ -42,7 +42,7 @@ pub async fn queue(tx: &mut Tx, app_id: Uuid, actor: &str, now: Timestamp) -> Re
 
 /// Runs the job to its end.
 pub async fn run(services: &Services, job: &mut RunningJob) -> std::result::Result<Value, Error> {
-    let Input {
+    let AppDeletionInput {
         app_id: Some(app_id),
     } = job.input()?
     else {

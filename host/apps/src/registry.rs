@@ -130,7 +130,7 @@ impl App {
         let campaigns = self.campaigns.iter();
         let shown = campaigns
             .clone()
-            .filter_map(|campaign| match &campaign.act {
+            .filter_map(|campaign| match &campaign.action {
                 CampaignAction::Show(showing) => Some(&showing.variants),
                 CampaignAction::Present(_) | CampaignAction::Send(_) => None,
             });

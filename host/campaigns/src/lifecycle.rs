@@ -279,13 +279,13 @@ pub(crate) async fn check_terms<C: Content>(
     configuration.check(plugins, deciders).await
 }
 
-/// The form in which the pipeline runs a campaign that brings about `act`. `before` is the form in which it ran until now.
+/// The form in which the pipeline runs a campaign that brings about `action`. `before` is the form in which it ran until now.
 pub(crate) async fn active<C: Content>(
     plugins: &Plugins,
     deciders: &Deciders,
     segments: &Audiences,
     campaign: &Campaign<C>,
-    act: CampaignAction,
+    action: CampaignAction,
     before: Option<&ActiveCampaign>,
 ) -> Result<ActiveCampaign, Error> {
     let content = &campaign.content;
@@ -298,7 +298,7 @@ pub(crate) async fn active<C: Content>(
         priority: content.priority(),
         accepted: configuration.accept(plugins, deciders, before).await?,
         rules: Arc::new(content.compile().map_err(Error::Invalid)?.rules),
-        act,
+        action,
         watch: content.terms().watch(),
         by_calendar: content.terms().is_by_calendar(),
     })

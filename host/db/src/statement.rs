@@ -48,12 +48,12 @@ pub(crate) enum Wanted {
 
 /// Rows as their database gives them. A statement is run by one function for all records, and only the reading is
 /// compiled for each.
-enum Found {
+enum FetchedRows {
     Sqlite(Vec<SqliteRow>),
     Postgres(Vec<PgRow>),
 }
 
-impl Found {
+impl FetchedRows {
     fn none(dialect: Dialect) -> Self {
         match dialect {
             Dialect::Sqlite => Self::Sqlite(Vec::new()),
@@ -125,7 +125,7 @@ impl<'t> Statement<'t> {
 
     /// What waits already is taken over, so that texts and parameters go on from there, until the change ends.
     pub(crate) fn change_rows(tx: &'t mut Tx, table: &'static str, rows: Rows) -> Self {
-        let Some(waiting) = tx.waiting(rows.len()) else {
+        let Some(waiting) = tx.deferred_changes(rows.len()) else {
             return Self::with_rows(tx, table, rows);
         };
         let (text, arguments) = waiting.take();
@@ -263,7 +263,7 @@ impl<'t> Statement<'t> {
             return Ok(explains || expected.is_none_or(|expected| changed == expected));
         }
         let (tx, text, arguments) = self.parts()?;
-        let waiting = tx.waiting(0).ok_or_else(mixed)?;
+        let waiting = tx.deferred_changes(0).ok_or_else(mixed)?;
         if !waiting.put(text.into_owned(), arguments, expected) {
             return Err(mixed());
         }
@@ -341,12 +341,12 @@ impl<'t> Statement<'t> {
     }
 
     /// Runs the statement, or keeps how the database would run it.
-    fn find(self, wanted: Wanted) -> BoxFuture<'t, Result<Found>> {
+    fn find(self, wanted: Wanted) -> BoxFuture<'t, Result<FetchedRows>> {
         Box::pin(async move {
             if self.tx.explains() {
                 let dialect = self.tx.dialect();
                 self.explain().await?;
-                return Ok(Found::none(dialect));
+                return Ok(FetchedRows::none(dialect));
             }
             self.rows(wanted).await
         })
@@ -382,10 +382,10 @@ impl<'t> Statement<'t> {
         Ok(())
     }
 
-    async fn rows(self, wanted: Wanted) -> Result<Found> {
+    async fn rows(self, wanted: Wanted) -> Result<FetchedRows> {
         let (tx, text, arguments) = self.parts()?;
         match (tx.connection().await?, arguments) {
-            (Connection::Sqlite(sqlite), Arguments::Sqlite(arguments)) => Ok(Found::Sqlite(
+            (Connection::Sqlite(sqlite), Arguments::Sqlite(arguments)) => Ok(FetchedRows::Sqlite(
                 sqlite.run(text, arguments, wanted).await?.rows,
             )),
             (Connection::Postgres(lease), Arguments::Postgres(arguments)) => {
@@ -399,7 +399,7 @@ impl<'t> Statement<'t> {
                     }
                     Wanted::All => within(deadline, query.fetch_all(connection)).await,
                 };
-                Ok(Found::Postgres(lease.settle(outcome).await?))
+                Ok(FetchedRows::Postgres(lease.settle(outcome).await?))
             }
             _ => Err(mixed()),
         }

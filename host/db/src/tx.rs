@@ -57,12 +57,12 @@ pub(crate) enum Inner {
 const FEW: usize = 4;
 
 /// Where changes wait for the end of their transaction.
-pub(crate) enum Waiting<'t> {
+pub(crate) enum DeferredChanges<'t> {
     Sqlite(&'t mut Unsent),
     Postgres(&'t mut UnsentChanges),
 }
 
-impl Waiting<'_> {
+impl DeferredChanges<'_> {
     /// Begins a change: answers the text and the parameters that wait already, for it to go on from there until they are
     /// [put back](Self::put).
     pub(crate) fn take(self) -> (String, Arguments) {
@@ -229,12 +229,14 @@ impl Tx {
     }
 
     /// Where a change of so many rows waits, if it may and is not only explained.
-    pub(crate) fn waiting(&mut self, rows: usize) -> Option<Waiting<'_>> {
+    pub(crate) fn deferred_changes(&mut self, rows: usize) -> Option<DeferredChanges<'_>> {
         match &mut self.inner {
             _ if self.plans.is_some() => None,
-            Inner::PostgresTogether(together) => Some(Waiting::Postgres(&mut together.waiting)),
+            Inner::PostgresTogether(together) => {
+                Some(DeferredChanges::Postgres(&mut together.waiting))
+            }
             // A large one is worth its way, and is kept prepared by itself.
-            Inner::SqliteTurn(turn) if rows <= FEW => Some(Waiting::Sqlite(turn.waiting())),
+            Inner::SqliteTurn(turn) if rows <= FEW => Some(DeferredChanges::Sqlite(turn.waiting())),
             _ => None,
         }
     }

@@ -96,16 +96,16 @@ enum Progress {
 pub(crate) struct Idle<'w>(MutexGuard<'w, Link>);
 
 /// One that waits for its turn, counted.
-struct Waiting<'w>(&'w AtomicUsize);
+struct QueuedTurn<'w>(&'w AtomicUsize);
 
-impl<'w> Waiting<'w> {
+impl<'w> QueuedTurn<'w> {
     fn new(count: &'w AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
         Self(count)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuedTurn<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -146,7 +146,7 @@ impl Writer {
     }
 
     async fn begin_with(&self, can_wait: bool, durability: Durability) -> Result<Turn> {
-        let waiting = Waiting::new(&self.waiting);
+        let waiting = QueuedTurn::new(&self.waiting);
         let link = timeout(self.patience, Arc::clone(&self.link).lock_owned()).await;
         drop(waiting);
         let mut turn = Turn {

@@ -75,7 +75,7 @@ pub(super) async fn run(next: Next, request: Request) -> Response {
     }
     let (mut head, body) = request.into_parts();
     head.extensions.insert(Mark::new());
-    let kept = Kept::default();
+    let kept = KeptBody::default();
     let mut body = kept.keep(body);
     let mut tries = 1;
     let mut turn = None;
@@ -110,7 +110,7 @@ fn turn_of(path: &str) -> &'static tokio::sync::Mutex<()> {
 
 /// What has been read of a body. Cheap to clone.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<ReadSoFar>>);
+struct KeptBody(Arc<Mutex<ReadSoFar>>);
 
 #[derive(Default)]
 struct ReadSoFar {
@@ -122,10 +122,10 @@ struct ReadSoFar {
 /// A body that is kept while it is read.
 struct Keeping {
     body: Body,
-    kept: Kept,
+    kept: KeptBody,
 }
 
-impl Kept {
+impl KeptBody {
     fn keep(&self, body: Body) -> Body {
         self.0.lock().ended = body.is_end_stream();
         let kept = self.clone();
@@ -192,7 +192,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_that_was_read_is_there_once_more() {
-        let kept = Kept::default();
+        let kept = KeptBody::default();
         let body = kept.keep(Body::from("text"));
         assert!(kept.whole().is_none());
         assert_eq!(read(body).await, "text");
@@ -202,7 +202,7 @@ mod tests {
 
     #[tokio::test]
     async fn no_body_need_not_be_read() {
-        let kept = Kept::default();
+        let kept = KeptBody::default();
         let _unread = kept.keep(Body::empty());
         assert_eq!(read(kept.whole().unwrap()).await, "");
     }
@@ -210,7 +210,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_kept_up_to_the_largest_that_json_may_have() {
         for (length, kept_whole) in [(MOST_BODY_BYTES, true), (MOST_BODY_BYTES + 1, false)] {
-            let kept = Kept::default();
+            let kept = KeptBody::default();
             read(kept.keep(Body::from(vec![b' '; length]))).await;
             assert_eq!(kept.whole().is_some(), kept_whole, "{length}");
         }

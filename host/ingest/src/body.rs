@@ -18,7 +18,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::event::Refusal;
+use super::event::EventRejection;
 use super::rejected::Said;
 
 /// A delivery names at most this many events (specification 8).
@@ -198,7 +198,7 @@ impl<'a> Events<'a> {
 }
 
 /// Why something is no event, and what it says.
-pub(super) type Unread = Box<(Refusal, Said)>;
+pub(super) type Unread = Box<(EventRejection, Said)>;
 
 impl<'a> EventBody<'a> {
     /// Reads one event; or says why it can't be one, and what it says.

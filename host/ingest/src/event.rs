@@ -106,13 +106,13 @@ pub(super) fn latest(events: &Events<'_>, rules: &Rules<'_>) -> Option<Timestamp
 }
 
 /// The id of an event that is rejected, as far as it is known, a code, and a sentence.
-pub(super) type Refusal = (Option<Uuid>, &'static str, String);
+pub(super) type EventRejection = (Option<Uuid>, &'static str, String);
 
 fn check(
     body: &EventBody<'_>,
     rules: &Rules<'_>,
     last_name: &mut Option<Arc<str>>,
-) -> Result<Event, Refusal> {
+) -> Result<Event, EventRejection> {
     let event_id = body.id();
     if event_id.is_none() && !matches!(body.event_id, Field::Missing) {
         let message = "eventId must be a UUID".to_owned();

@@ -20,7 +20,7 @@ use nudge_wasm::{Call, Plugin, validation};
 use uuid::Uuid;
 
 use crate::services::Services;
-use shadow::Trials;
+use shadow::ShadowRuns;
 
 /// After so many events that the plugin failed on, and so much time in failing calls, what is left of a request is asked
 /// about as it is and no further taken apart.
@@ -81,14 +81,14 @@ pub async fn validate(
             checked.await?
         }
         Urgency::Awaited => {
-            let trials = Trials::of(&declared);
+            let shadow_runs = ShadowRuns::of(&declared);
             let checked = services
                 .validations
                 .check(&plugins.workers, &context, &declared);
             let span = || NewSpan::internal("plugin validation", Vec::new());
             let found = traces::within(span, checked).await?;
-            if let Some(trials) = trials {
-                trials.offer(plugins, context, found.clone());
+            if let Some(shadow_runs) = shadow_runs {
+                shadow_runs.offer(plugins, context, found.clone());
             }
             found
         }
@@ -115,7 +115,7 @@ fn declare<D: FromIterator<Declared>>(app: &App, events: &[(Uuid, &Event)]) -> D
 }
 
 /// Enters what was found at the events' places.
-fn enter(app: &App, events: &[(Uuid, &Event)], found: Found, verdicts: &mut [Verdict]) {
+fn enter(app: &App, events: &[(Uuid, &Event)], found: PlacedVerdicts, verdicts: &mut [Verdict]) {
     for (place, verdict) in found {
         let enforced = events
             .get(place)
@@ -164,8 +164,8 @@ pub fn dry_run(
 }
 
 /// Checks events by the versions of their definitions' plugins. Blocks.
-pub(super) fn check(context: &Context, declared: &[Declared]) -> Found {
-    let mut found = Found::new();
+pub(super) fn check(context: &Context, declared: &[Declared]) -> PlacedVerdicts {
+    let mut found = PlacedVerdicts::new();
     for (version, declared) in by_version(declared) {
         found.extend(VersionChecks::new(context, version, logs::Kind::Decision).run(&declared));
     }
@@ -182,9 +182,9 @@ pub(super) fn by_version(declared: &[Declared]) -> Vec<(Version, Vec<&Declared>)
         if let Some((_, group)) = groups.iter_mut().find(same) {
             group.push(event);
         } else {
-            let term = Arc::clone(accepted.decider.term_of(plugin));
+            let period = Arc::clone(accepted.decider.period_of(plugin));
             let plugin = Arc::clone(plugin);
-            groups.push((Version { plugin, term }, vec![event]));
+            groups.push((Version { plugin, period }, vec![event]));
         }
     }
     groups
@@ -203,7 +203,7 @@ pub struct Declared {
 /// A version that checks.
 pub(super) struct Version {
     pub plugin: Arc<Plugin>,
-    pub term: Arc<RolloutPeriod>,
+    pub period: Arc<RolloutPeriod>,
 }
 
 /// What all versions that check some events have in common.
@@ -216,7 +216,7 @@ pub struct Context {
 }
 
 /// Verdicts but those of events that pass, each with its event's place.
-pub type Found = Vec<(usize, Verdict)>;
+pub type PlacedVerdicts = Vec<(usize, Verdict)>;
 
 /// Checks events with one version.
 pub(super) struct VersionChecks<'c> {
@@ -239,7 +239,7 @@ impl<'c> VersionChecks<'c> {
     }
 
     /// Checks the events of one request.
-    pub(super) fn run(&mut self, declared: &[&Declared]) -> Found {
+    pub(super) fn run(&mut self, declared: &[&Declared]) -> PlacedVerdicts {
         let mut verdicts = Vec::with_capacity(declared.len());
         self.failures = 0;
         self.failing = Duration::ZERO;
@@ -248,7 +248,7 @@ impl<'c> VersionChecks<'c> {
     }
 
     /// Checks events in one call; none: the call failed.
-    pub(super) fn together(&mut self, declared: &[&Declared]) -> Option<Found> {
+    pub(super) fn together(&mut self, declared: &[&Declared]) -> Option<PlacedVerdicts> {
         match self.call(declared) {
             Ok(outcome) => {
                 self.note(declared, CallOutcome::Decided, &outcome.call);
@@ -264,7 +264,7 @@ impl<'c> VersionChecks<'c> {
     }
 
     /// Checks events together; where that fails, halves apart, so that one event spoils no other.
-    fn check(&mut self, declared: &[&Declared], verdicts: &mut Found) {
+    fn check(&mut self, declared: &[&Declared], verdicts: &mut PlacedVerdicts) {
         match self.call(declared) {
             Ok(outcome) => {
                 self.note(declared, CallOutcome::Decided, &outcome.call);
@@ -274,11 +274,11 @@ impl<'c> VersionChecks<'c> {
                 self.note(declared, CallOutcome::settled(&failed), &failed.call);
                 // Of a thousand bad events the log has a few.
                 if self.failures < MOST_FAILURES {
-                    let term = &self.version.term;
+                    let period = &self.version.period;
                     tracing::warn!(
                         app.id = %self.context.app_id,
-                        plugin.name = term.name,
-                        plugin.version = term.version,
+                        plugin.name = period.name,
+                        plugin.version = period.version,
                         error = %failed,
                         "validation failed"
                     );
@@ -325,7 +325,7 @@ impl<'c> VersionChecks<'c> {
         };
         let made = Made {
             app_id: self.context.app_id,
-            term: &self.version.term,
+            period: &self.version.period,
             items: declared.len(),
             outcome,
             call,
@@ -377,7 +377,11 @@ impl<'c> VersionChecks<'c> {
 }
 
 /// Takes what a plugin found over.
-fn judge(declared: &[&Declared], outcome: validation::ValidationOutcome, verdicts: &mut Found) {
+fn judge(
+    declared: &[&Declared],
+    outcome: validation::ValidationOutcome,
+    verdicts: &mut PlacedVerdicts,
+) {
     let mut violations: HashMap<u32, Vec<Violation>> = HashMap::new();
     for violation in outcome.violations {
         violations

@@ -379,7 +379,7 @@ async fn sort_out(
     }
     let node = inner.node();
     let mut tx = inner.db.read().await?;
-    let standing = claims::standing(&mut tx, &requests, node).await?;
+    let own_requests = claims::own_requests(&mut tx, &requests, node).await?;
     let mut own = claims::own(&mut tx, "timers", &timers, node).await?;
     own.extend(claims::own(&mut tx, "occasions", &occasions, node).await?);
     for work in works.iter() {
@@ -393,7 +393,7 @@ async fn sort_out(
     let before = works.len();
     works.retain_mut(|work| {
         let own = match &work.source {
-            Source::Request(id) => standing.contains_key(id),
+            Source::Request(id) => own_requests.contains_key(id),
             Source::Timer(DueTimer { id, .. })
             | Source::Occasion(DueOccasion { id, .. })
             | Source::Letter { id, .. } => own.contains(id),
@@ -409,7 +409,7 @@ async fn sort_out(
     });
     let waits = |work: &mut Work| {
         let id = work.request_id();
-        id.and_then(|id| standing.get(&id))
+        id.and_then(|id| own_requests.get(&id))
             .is_some_and(|waits| *waits)
     };
     waiting.extend(works.extract_if(.., waits));

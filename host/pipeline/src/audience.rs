@@ -15,7 +15,7 @@ use crate::setback::LEEWAY_AMONG_OTHERS;
 /// How many presentations of one campaign, of all of a kind, or of all that SDKs present, a subject had after an instant.
 /// Counting ends at the largest number that a cap can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Question {
+pub struct PresentationQuestion {
     /// Whose.
     pub subject_id: Uuid,
     /// The kind of campaigns; none: all that SDKs present.
@@ -26,10 +26,10 @@ pub struct Question {
     pub since: Timestamp,
 }
 
-impl Question {
-    /// What a clock of a campaign of a kind counts of a subject.
-    pub fn of(subject_id: Uuid, kind: Kind, clock: &CapWindow, now: Timestamp) -> Self {
-        let (kind, campaign_id) = match clock.scope {
+impl PresentationQuestion {
+    /// What a cap window of a campaign of a kind counts of a subject.
+    pub fn of(subject_id: Uuid, kind: Kind, cap_window: &CapWindow, now: Timestamp) -> Self {
+        let (kind, campaign_id) = match cap_window.scope {
             Scope::Campaign(id) => (Some(kind), Some(id)),
             Scope::Kind(kind) => (Some(kind), None),
             Scope::Presented => (None, None),
@@ -38,7 +38,7 @@ impl Question {
             subject_id,
             kind,
             campaign_id,
-            since: clock.since(now),
+            since: cap_window.since(now),
         }
     }
 }
@@ -138,7 +138,7 @@ const PUSHED: &str = " SELECT v.number, (SELECT count(*) FROM (
 pub async fn last_presented(
     tx: &mut Tx,
     app_id: Uuid,
-    questions: &[Question],
+    questions: &[PresentationQuestion],
     now: Timestamp,
 ) -> Result<HashMap<Uuid, Timestamp>> {
     let mut found = HashMap::new();
@@ -168,7 +168,7 @@ pub async fn last_presented(
 pub async fn counts(
     tx: &mut Tx,
     app_id: Uuid,
-    questions: &[Question],
+    questions: &[PresentationQuestion],
     asked: CountQuestion,
 ) -> Result<Vec<u32>> {
     let mut counts = vec![0; questions.len()];
@@ -184,7 +184,7 @@ pub async fn counts(
         let chosen = questions.iter().enumerate().filter(|(_, question)| {
             question.kind == kind && question.campaign_id.is_some() == of_campaign
         });
-        let chosen: Vec<(usize, &Question)> = chosen.collect();
+        let chosen: Vec<(usize, &PresentationQuestion)> = chosen.collect();
         for chunk in chosen.chunks(Rows::MOST) {
             let rows = Rows::new()
                 .integers(chunk.iter().map(|(number, _)| i64::try_from(*number).ok()))

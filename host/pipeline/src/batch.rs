@@ -27,11 +27,11 @@ use super::projection::{Subject, Subjects};
 use super::reading::{self, People, Reader};
 use super::work::{Fired, Source, Work};
 use super::{Inner, devices, run_firings};
-use crate::delivery_rules::{self, Gate};
+use crate::delivery_rules::{self, DeliveryRules};
 use crate::quota;
 use crate::segments::checks;
 use crate::segments::decide::Means;
-use crate::shadow::Trials;
+use crate::shadow::ShadowRuns;
 
 /// Why a batch could not be processed. Nothing of it has taken effect.
 #[derive(Debug)]
@@ -139,9 +139,9 @@ async fn process_read(
         Some(reading::ledger(inner, &mut reader, app, people, &items, &routes).await?)
     };
     drop(reader);
-    let trials = ledger
+    let shadow_runs = ledger
         .as_ref()
-        .and_then(|ledger| Trials::of(app, &items, &routes, ledger));
+        .and_then(|ledger| ShadowRuns::of(app, &items, &routes, ledger));
     let Decided {
         mut decisions,
         items,
@@ -154,14 +154,14 @@ async fn process_read(
         }
     };
     within_quota(inner, app, works, &items, &before.all, &mut decisions).await?;
-    let trials = trials.map(|trials| trials.against(&decisions));
+    let shadow_runs = shadow_runs.map(|shadow_runs| shadow_runs.against(&decisions));
     // No plugin has a say in these any longer.
     decisions.fired.splice(..0, waited);
     decisions.fired = delivery_rules::in_order(app, &items, decisions.fired);
     let now = inner.clock.now();
-    let gate = Gate::open(&inner.db, app, &items, &after, &decisions.fired, now).await?;
-    let messages = messages::make(inner, app, &items, &after, &decisions.fired, &gate).await?;
-    let mut effects = Effects::new(app, works, &items, after, decisions, (gate, messages))?;
+    let rules = DeliveryRules::read(&inner.db, app, &items, &after, &decisions.fired, now).await?;
+    let messages = messages::make(inner, app, &items, &after, &decisions.fired, &rules).await?;
+    let mut effects = Effects::new(app, works, &items, after, decisions, (rules, messages))?;
     effects.devices = devices::sightings(works, &before);
     effects.segment_checks = touched;
     commit(inner, &mut effects).await?;
@@ -171,8 +171,8 @@ async fn process_read(
         .memory
         .remember(app.id, std::mem::take(&mut effects.subjects), states);
     finish(inner, works, &items, effects);
-    if let Some(trials) = trials {
-        trials.offer(inner, app, items);
+    if let Some(shadow_runs) = shadow_runs {
+        shadow_runs.offer(inner, app, items);
     }
     Ok(())
 }
@@ -429,7 +429,7 @@ fn listens(app: &App, campaign: usize, stored: &Stored) -> bool {
 fn waits(app: &App, campaign: usize, stored: &Stored) -> bool {
     let is_of_run = scheduled_work::instant_of(stored.seq).is_some();
     let running = app.campaigns.get(campaign);
-    running.is_some_and(|running| running.act.fires() && (is_of_run || !running.by_calendar))
+    running.is_some_and(|running| running.action.fires() && (is_of_run || !running.by_calendar))
 }
 
 /// Whether the plugin that decides has set a timer. Of another one's payload it knows nothing.

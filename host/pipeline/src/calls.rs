@@ -16,13 +16,13 @@ pub(super) struct Calls {
     recorder: Arc<Recorder>,
     app_id: Uuid,
     kind: logs::Kind,
-    all: Vec<Asked>,
+    all: Vec<UnsettledCall>,
     settled: bool,
 }
 
 #[derive(Debug)]
-struct Asked {
-    term: Arc<RolloutPeriod>,
+struct UnsettledCall {
+    period: Arc<RolloutPeriod>,
     items: usize,
     outcome: CallOutcome,
     call: Call,
@@ -44,15 +44,15 @@ impl Calls {
     /// Keeps a call about some items. `topics` answers what it was about; it is asked only where the plugin logged.
     pub(super) fn add(
         &mut self,
-        term: &Arc<RolloutPeriod>,
+        period: &Arc<RolloutPeriod>,
         items: usize,
         outcome: CallOutcome,
         call: Call,
         topics: impl FnOnce() -> Topics,
     ) {
         let logged = !call.logs.is_empty();
-        self.all.push(Asked {
-            term: Arc::clone(term),
+        self.all.push(UnsettledCall {
+            period: Arc::clone(period),
             items,
             outcome,
             call,
@@ -68,19 +68,19 @@ impl Calls {
 
 impl Drop for Calls {
     fn drop(&mut self) {
-        for asked in self.all.drain(..) {
+        for call in self.all.drain(..) {
             let made = Made {
                 app_id: self.app_id,
-                term: &asked.term,
-                items: asked.items,
+                period: &call.period,
+                items: call.items,
                 outcome: if self.settled {
-                    asked.outcome
+                    call.outcome
                 } else {
-                    asked.outcome.unsettled()
+                    call.outcome.unsettled()
                 },
-                call: &asked.call,
+                call: &call.call,
             };
-            self.recorder.made(&made, self.kind, || asked.topics);
+            self.recorder.made(&made, self.kind, || call.topics);
         }
     }
 }

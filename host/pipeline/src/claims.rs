@@ -16,7 +16,7 @@ const MOST_CLAIMS: i64 = 20_000;
 const MOST_LOOKED_AT: i64 = 2_000;
 
 #[derive(nudge_db::FromRow)]
-struct StandingRow {
+struct OwnRequestRow {
     id: i64,
     /// Whether an earlier one of the person is left.
     waits: bool,
@@ -30,19 +30,19 @@ pub(super) const HAS_EARLIER: &str = "(SELECT a.number FROM aliases a
             WHERE earlier.alias_number = a.number AND earlier.id < pending.id
               AND earlier.id NOT IN (SELECT v.id FROM v) LIMIT 1) IS NOT NULL LIMIT 1) IS NOT NULL";
 
-/// Whether requests that are still this process's have to wait: an earlier one of the same person, under whichever
-/// alias, that is none of them is still to be processed. A request that is missing is not this process's any longer.
-pub(super) async fn standing(
+/// Those of some requests that are still this process's, and whether each has to wait: an earlier one of the same person, under whichever
+/// alias, that is none of them is still to be processed.
+pub(super) async fn own_requests(
     tx: &mut Tx,
     requests: &[RequestKey],
     node: Uuid,
 ) -> Result<HashMap<i64, bool>> {
     if tx.shards().is_some() {
-        return earlier::standing(tx, requests, node).await;
+        return earlier::own_requests(tx, requests, node).await;
     }
     let mut found = HashMap::with_capacity(requests.len());
     for chunk in requests.chunks(Rows::MOST) {
-        let rows: Vec<StandingRow> = tx
+        let rows: Vec<OwnRequestRow> = tx
             .with_rows("v(id, alias_number)", request_rows(chunk))
             .push(" SELECT pending.id, ")
             .push(HAS_EARLIER)

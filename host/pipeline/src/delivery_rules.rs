@@ -12,16 +12,16 @@ use uuid::Uuid;
 
 use super::evaluate::Item;
 use super::projection::Subject;
-use crate::audience::{self, CountQuestion, Question};
+use crate::audience::{self, CountQuestion, PresentationQuestion};
 
-/// The gate that a batch's firings go through, one after another.
+/// The delivery rules of a batch, which its firings go through one after another.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct DeliveryRules {
     /// The time that everything is judged by.
     pub now: Timestamp,
     quiet: Option<Quiet>,
     /// What subjects had before the batch.
-    counts: HashMap<Question, u32>,
+    counts: HashMap<PresentationQuestion, u32>,
     /// When subjects had the last presentation that the app's pause is after.
     last: HashMap<Uuid, Timestamp>,
     /// What they got in it: subject, campaign, kind.
@@ -48,10 +48,10 @@ impl Verdict {
     }
 }
 
-impl Gate {
+impl DeliveryRules {
     /// Reads what the caps of firings depend on. Subjects are read before: what counts changes with a subject's
     /// version, so that of two processes that let the last firing pass one starts over.
-    pub(super) async fn open(
+    pub(super) async fn read(
         db: &Db,
         app: &App,
         items: &[Item],
@@ -59,7 +59,7 @@ impl Gate {
         fired: &[(usize, usize)],
         now: Timestamp,
     ) -> nudge_db::Result<Self> {
-        let mut gate = Self {
+        let mut delivery_rules = Self {
             now,
             quiet: app.settings.quiet_hours.as_ref().and_then(Quiet::of),
             counts: HashMap::new(),
@@ -71,10 +71,10 @@ impl Gate {
         for (campaign, item) in fired {
             let subject = items.get(*item).and_then(|item| subjects.get(item.subject));
             if let (Some(running), Some(subject)) = (app.campaigns.get(*campaign), subject) {
-                for clock in clocks(app, running) {
-                    let question = gate.question(running, subject, &clock);
-                    if let Some(own) = of_itself(running, &clock) {
-                        questions.push(gate.question(running, subject, &own));
+                for cap_window in cap_windows(app, running) {
+                    let question = delivery_rules.question(running, subject, &cap_window);
+                    if let Some(own) = of_itself(running, &cap_window) {
+                        questions.push(delivery_rules.question(running, subject, &own));
                         paused.push(question);
                     }
                     questions.push(question);
@@ -82,7 +82,7 @@ impl Gate {
             }
         }
         if questions.is_empty() {
-            return Ok(gate);
+            return Ok(delivery_rules);
         }
         questions.sort_unstable_by_key(|question| {
             (question.subject_id, question.campaign_id, question.since)
@@ -90,16 +90,26 @@ impl Gate {
         questions.dedup();
         let mut tx = db.read().await?;
         let counts = audience::counts(&mut tx, app.id, &questions, CountQuestion::now(now)).await?;
-        gate.counts = questions.into_iter().zip(counts).collect();
-        paused.retain(|question| gate.counts.get(question).is_some_and(|count| *count > 0));
+        delivery_rules.counts = questions.into_iter().zip(counts).collect();
+        paused.retain(|question| {
+            delivery_rules
+                .counts
+                .get(question)
+                .is_some_and(|count| *count > 0)
+        });
         paused.sort_unstable_by_key(|question| question.subject_id);
         paused.dedup();
-        gate.last = audience::last_presented(&mut tx, app.id, &paused, now).await?;
-        Ok(gate)
+        delivery_rules.last = audience::last_presented(&mut tx, app.id, &paused, now).await?;
+        Ok(delivery_rules)
     }
 
-    fn question(&self, running: &ActiveCampaign, subject: &Subject, clock: &CapWindow) -> Question {
-        Question::of(subject.id, running.act.kind(), clock, self.now)
+    fn question(
+        &self,
+        running: &ActiveCampaign,
+        subject: &Subject,
+        cap_window: &CapWindow,
+    ) -> PresentationQuestion {
+        PresentationQuestion::of(subject.id, running.action.kind(), cap_window, self.now)
     }
 
     /// Judges a firing by what the subject had until now.
@@ -116,17 +126,17 @@ impl Gate {
         if let Opening::Closed(reason) = opening {
             return Verdict::Suppressed(reason);
         }
-        let clocks = clocks(app, running);
-        let full = clocks
+        let cap_windows = cap_windows(app, running);
+        let full = cap_windows
             .iter()
-            .find(|clock| self.count(running, subject, clock) >= clock.max);
+            .find(|cap_window| self.count(running, subject, cap_window) >= cap_window.max);
         let mut until = match opening {
             Opening::Deferred(until) => Some(until),
             _ => None,
         };
-        if let Some(clock) = full {
-            let Some(over) = self.after_pause(running, subject, clock) else {
-                return Verdict::Suppressed(clock.reason);
+        if let Some(cap_window) = full {
+            let Some(over) = self.after_pause(running, subject, cap_window) else {
+                return Verdict::Suppressed(cap_window.reason);
             };
             until = until.max(Some(over));
         }
@@ -139,7 +149,7 @@ impl Gate {
     /// Lets a firing pass: it counts for those after it.
     pub(super) fn pass(&mut self, running: &ActiveCampaign, subject: &Subject) {
         self.passed
-            .push((subject.id, running.id, running.act.kind()));
+            .push((subject.id, running.id, running.action.kind()));
     }
 
     /// The end of the app's pause, if the pause alone holds a firing back. None: the campaign itself was presented within the pause,
@@ -148,9 +158,9 @@ impl Gate {
         &self,
         running: &ActiveCampaign,
         subject: &Subject,
-        clock: &CapWindow,
+        cap_window: &CapWindow,
     ) -> Option<Timestamp> {
-        let own = of_itself(running, clock)?;
+        let own = of_itself(running, cap_window)?;
         if self.count(running, subject, &own) > 0 {
             return None;
         }
@@ -163,16 +173,18 @@ impl Gate {
         } else {
             self.last.get(&subject.id).copied()
         };
-        Some(last.unwrap_or(self.now).plus(clock.window?))
+        Some(last.unwrap_or(self.now).plus(cap_window.window?))
     }
 
-    fn count(&self, running: &ActiveCampaign, subject: &Subject, clock: &CapWindow) -> u32 {
-        let before = self.counts.get(&self.question(running, subject, clock));
+    fn count(&self, running: &ActiveCampaign, subject: &Subject, cap_window: &CapWindow) -> u32 {
+        let before = self
+            .counts
+            .get(&self.question(running, subject, cap_window));
         let passed = self
             .passed
             .iter()
             .filter(|(of, campaign_id, kind)| {
-                *of == subject.id && clock.counts(*campaign_id, *kind, self.now, self.now)
+                *of == subject.id && cap_window.counts(*campaign_id, *kind, self.now, self.now)
             })
             .count();
         let passed = u32::try_from(passed).unwrap_or(u32::MAX);
@@ -180,16 +192,16 @@ impl Gate {
     }
 }
 
-fn clocks(app: &App, running: &ActiveCampaign) -> Vec<CapWindow> {
+fn cap_windows(app: &App, running: &ActiveCampaign) -> Vec<CapWindow> {
     let cap = &running.rules.cap;
-    cap.clocks(running.id, running.act.kind(), &app.settings.frequency)
+    cap.cap_windows(running.id, running.action.kind(), &app.settings.frequency)
 }
 
 /// Of the app's pause between presentations, the pause after the campaign's own.
-fn of_itself(running: &ActiveCampaign, clock: &CapWindow) -> Option<CapWindow> {
-    (clock.reason == Suppression::Pause).then_some(CapWindow {
+fn of_itself(running: &ActiveCampaign, cap_window: &CapWindow) -> Option<CapWindow> {
+    (cap_window.reason == Suppression::Pause).then_some(CapWindow {
         scope: Scope::Campaign(running.id),
-        ..*clock
+        ..*cap_window
     })
 }
 

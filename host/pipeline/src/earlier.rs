@@ -19,8 +19,8 @@ struct LeftRow {
     alias_number: i64,
 }
 
-/// As [`claims::standing`](super::claims::standing) has it.
-pub(super) async fn standing(
+/// As [`claims::own_requests`](super::claims::own_requests) has it.
+pub(super) async fn own_requests(
     tx: &mut Tx,
     requests: &[RequestKey],
     node: Uuid,
@@ -44,8 +44,8 @@ pub(super) async fn standing(
         own.extend(rows.into_iter().map(|row| (row.alias_number, row.id)));
     }
     let waiting = waiting(tx, &own).await?;
-    let standing = own.iter().map(|(_, id)| (*id, waiting.contains(id)));
-    Ok(standing.collect())
+    let waits = own.iter().map(|(_, id)| (*id, waiting.contains(id)));
+    Ok(waits.collect())
 }
 
 /// Those of some requests before which there is another one of the same person, under whichever alias, that is none of them.

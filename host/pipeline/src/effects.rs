@@ -25,7 +25,7 @@ use super::run_firings::{self, RunFiring};
 use super::work::{Source, Work};
 use super::{Inner, store};
 use crate::batch::Trouble;
-use crate::delivery_rules::Gate;
+use crate::delivery_rules::DeliveryRules;
 use crate::messages::Messages;
 
 /// What lies between a timer and one that it sets, at the least.
@@ -147,11 +147,11 @@ impl Effects {
         items: &[Item],
         subjects: Vec<Subject>,
         decisions: Decisions,
-        (mut gate, messages): (Gate, Messages),
+        (mut delivery_rules, messages): (DeliveryRules, Messages),
     ) -> nudge_db::Result<Self> {
         let mut effects = Self {
             app_id: app.id,
-            now: gate.now,
+            now: delivery_rules.now,
             requests: Vec::new(),
             due_timers: Vec::new(),
             due_occasions: Vec::new(),
@@ -183,7 +183,7 @@ impl Effects {
             webhooks: hear_of_letters(app),
             are_awaited: works.iter().any(Work::is_awaited),
         };
-        effects.fire(app, items, &decisions, &mut gate, &messages);
+        effects.fire(app, items, &decisions, &mut delivery_rules, &messages);
         effects.store_states(app, decisions.states);
         effects.change_timers(app, items, decisions.timers);
         effects.keep_failed(app, works, items, &decisions.failed)?;

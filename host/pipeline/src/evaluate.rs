@@ -144,7 +144,7 @@ pub(super) struct Evaluation {
     pub(super) items: Vec<Item>,
     pub(super) ledger: Arc<Mutex<Ledger>>,
     calls: Calls,
-    term: Arc<RolloutPeriod>,
+    period: Arc<RolloutPeriod>,
     pub(super) seed: u64,
     pub(super) decisions: Decisions,
     failing: Duration,
@@ -168,7 +168,7 @@ impl Evaluation {
             items,
             ledger: Arc::new(Mutex::new(ledger)),
             calls,
-            term: Arc::clone(&first.term),
+            period: Arc::clone(&first.period),
             seed: first.seed,
             decisions: Decisions::default(),
             failing: Duration::ZERO,
@@ -180,7 +180,7 @@ impl Evaluation {
     pub(super) fn run(mut self, groups: &[Group]) -> Result<Decided, Unavailable> {
         for group in groups {
             self.plugin = Arc::clone(&group.plugin);
-            self.term = Arc::clone(&group.term);
+            self.period = Arc::clone(&group.period);
             self.seed = group.seed;
             self.failing = Duration::ZERO;
             // What one plugin was told of the batch already, the next one is yet to see.
@@ -281,7 +281,7 @@ impl Evaluation {
                 .collect(),
         };
         self.calls
-            .add(&self.term, items.len(), outcome, call, topics);
+            .add(&self.period, items.len(), outcome, call, topics);
     }
 
     /// Notes what the plugin fails on.

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::projection::Subject;
-use super::store::{self, Kept};
+use super::store::{self, StoredState};
 use crate::audience::interactions;
 
 /// How many of the newest events of a name the first question about them reads.
@@ -71,19 +71,19 @@ pub(super) struct Read {
 
 impl Read {
     /// What stands beside states, by subject and campaign.
-    pub(super) fn beside(states: impl Iterator<Item = (u32, Uuid, Kept)>) -> Self {
+    pub(super) fn beside(states: impl Iterator<Item = (u32, Uuid, StoredState)>) -> Self {
         let mut read = Self::default();
-        for (subject, campaign_id, kept) in states {
-            if let Some(event_id) = kept.held_back {
+        for (subject, campaign_id, stored) in states {
+            if let Some(event_id) = stored.held_back {
                 let of_subject = read.held_back.entry(subject).or_default();
                 of_subject.insert(campaign_id, event_id);
             }
-            if let Some(merged) = kept.merged {
+            if let Some(merged) = stored.merged {
                 let others = serde_json::from_str(&merged).unwrap_or_else(|error| {
                     tracing::error!(%campaign_id, %error, "the merged states of a plugin can't be read");
                     serde_json::Value::Null
                 });
-                let both = serde_json::json!({"own": hexadecimal(&kept.state), "others": others});
+                let both = serde_json::json!({"own": hexadecimal(&stored.state), "others": others});
                 let of_subject = read.merged.entry(subject).or_default();
                 of_subject.insert(campaign_id.to_string(), both);
             }

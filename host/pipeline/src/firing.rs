@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::effects::Effects;
 use super::evaluate::{Decisions, Item};
 use super::projection::Subject;
-use crate::delivery_rules::{Gate, Verdict};
+use crate::delivery_rules::{DeliveryRules, Verdict};
 use crate::effects::Broken;
 use crate::messages::{Message, Messages};
 
@@ -23,13 +23,13 @@ use crate::messages::{Message, Messages};
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
 
 impl Effects {
-    /// Lets firings take effect, as far as they pass the gate.
+    /// Lets firings take effect, as far as they pass the delivery rules.
     pub(super) fn fire(
         &mut self,
         app: &App,
         items: &[Item],
         decisions: &Decisions,
-        gate: &mut Gate,
+        delivery_rules: &mut DeliveryRules,
         messages: &Messages,
     ) {
         let mut seen = HashSet::new();
@@ -48,7 +48,7 @@ impl Effects {
                 continue;
             }
             let message = messages.get(&(*campaign, *number));
-            let verdict = judge(gate, app, running, subject, message);
+            let verdict = judge(delivery_rules, app, running, subject, message);
             if !verdict.holds_back() {
                 self.led_on.push(*number);
             } else if can_be_used_up(decisions, *campaign, item) {
@@ -62,7 +62,7 @@ impl Effects {
                     let id = suppression_id(running, subject, reason, now);
                     self.suppressed.push(Suppressed {
                         instruction: instruction(app, running, subject, item, (id, now)),
-                        kind: running.act.kind(),
+                        kind: running.action.kind(),
                         reason,
                     });
                     continue;
@@ -76,12 +76,12 @@ impl Effects {
                     continue;
                 }
             }
-            self.act(app, (*campaign, *number), running, item, id, message);
+            self.take_action(app, (*campaign, *number), running, item, id, message);
         }
     }
 
     /// Brings about what follows from a firing that passed, `place` its campaign and item.
-    fn act(
+    fn take_action(
         &mut self,
         app: &App,
         place: (usize, usize),
@@ -94,7 +94,7 @@ impl Effects {
         let Some(subject) = self.subjects.get_mut(item.subject) else {
             return;
         };
-        match &running.act {
+        match &running.action {
             CampaignAction::Present(_) => {
                 subject.count_instruction();
                 let instruction = instruction(app, running, subject, item, (id, now));
@@ -145,20 +145,20 @@ impl Effects {
 
 /// Judges a firing with what became of its message. One that passes counts for those after it.
 fn judge(
-    gate: &mut Gate,
+    delivery_rules: &mut DeliveryRules,
     app: &App,
     running: &ActiveCampaign,
     subject: &Subject,
     message: Option<&Message>,
 ) -> Verdict {
-    let verdict = match (gate.assess(app, running, subject), message) {
+    let verdict = match (delivery_rules.assess(app, running, subject), message) {
         (Verdict::Passes, Some(Message::Suppressed(reason))) => Verdict::Suppressed(*reason),
         (Verdict::Passes, Some(Message::Later(until))) => Verdict::Deferred(*until),
         (verdict, _) => verdict,
     };
     let broken = matches!(message, Some(Message::Broken { .. }));
     if verdict == Verdict::Passes && !broken {
-        gate.pass(running, subject);
+        delivery_rules.pass(running, subject);
     }
     verdict
 }
@@ -192,7 +192,7 @@ fn delivery(
         status: Status::Queued,
         reason: None,
         content: None,
-        lane: Urgency::Rest,
+        urgency: Urgency::Rest,
         node: None,
     }
 }

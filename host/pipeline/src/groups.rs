@@ -18,7 +18,7 @@ pub(super) struct Group {
     /// The version.
     pub plugin: Arc<Plugin>,
     /// What its calls are counted under.
-    pub term: Arc<RolloutPeriod>,
+    pub period: Arc<RolloutPeriod>,
     /// The seed of its random numbers.
     pub seed: u64,
     /// The campaigns, and for each the items that concern it.
@@ -72,7 +72,7 @@ pub(crate) fn of(app: &App, items: &[Item], subjects: &[Subject], routes: Routes
         };
         let accepted = &running.accepted;
         if accepted.trial.is_none() {
-            let group = groups.of(&accepted.decider.plugin, &accepted.decider.term);
+            let group = groups.of(&accepted.decider.plugin, &accepted.decider.period);
             group.routes.insert(campaign, routed);
             continue;
         }
@@ -86,7 +86,7 @@ pub(crate) fn of(app: &App, items: &[Item], subjects: &[Subject], routes: Routes
             };
             let (plugin, reading) = accepted.for_subject(subject.id);
             if item.is_read(reading) {
-                let group = groups.of(plugin, accepted.decider.term_of(plugin));
+                let group = groups.of(plugin, accepted.decider.period_of(plugin));
                 group.routes.entry(campaign).or_default().push(index);
             }
         }
@@ -102,7 +102,8 @@ pub(crate) fn shadows(app: &App, items: &[Item], routes: &Routes) -> Vec<Group> 
     };
     for (campaign, routed) in routes {
         let running = app.campaigns.get(*campaign);
-        let Some((trial, reading)) = running.and_then(|running| running.accepted.shadow()) else {
+        let Some((candidate, reading)) = running.and_then(|running| running.accepted.shadow())
+        else {
             continue;
         };
         let is_read = |index: &&usize| {
@@ -111,7 +112,7 @@ pub(crate) fn shadows(app: &App, items: &[Item], routes: &Routes) -> Vec<Group> 
         };
         let read: Vec<usize> = routed.iter().filter(is_read).copied().collect();
         if !read.is_empty() {
-            let group = groups.of(&trial.plugin, &trial.term);
+            let group = groups.of(&candidate.plugin, &candidate.period);
             group.routes.insert(*campaign, read);
         }
     }
@@ -124,13 +125,13 @@ struct Groups {
 }
 
 impl Groups {
-    fn of(&mut self, plugin: &Arc<Plugin>, term: &Arc<RolloutPeriod>) -> &mut Group {
+    fn of(&mut self, plugin: &Arc<Plugin>, period: &Arc<RolloutPeriod>) -> &mut Group {
         let same = |group: &Group| Arc::ptr_eq(&group.plugin, plugin);
         let place = self.all.iter().position(same).unwrap_or(self.all.len());
         if place == self.all.len() {
             self.all.push(Group {
                 plugin: Arc::clone(plugin),
-                term: Arc::clone(term),
+                period: Arc::clone(period),
                 seed: seed(self.app_id, plugin),
                 routes: Routes::new(),
             });

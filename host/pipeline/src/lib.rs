@@ -93,7 +93,7 @@ use nudge_platform::polls::Polls;
 use nudge_platform::traces::Traces;
 use nudge_plugin_runtime::Plugins;
 use nudge_records::decisions::Noted;
-use nudge_records::deliveries::in_hand::InHand;
+use nudge_records::deliveries::in_hand::DeliveriesInHand;
 use nudge_records::stats::Stats;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
@@ -143,7 +143,7 @@ pub(crate) struct Inner {
     /// Since when this process has given no sign of life; none while nobody looks for one.
     silent_since: Mutex<Option<Instant>>,
     /// Push messages that this process is sending.
-    deliveries: InHand,
+    deliveries: DeliveriesInHand,
     /// Wakes whoever looks at people whose segments may have changed.
     segment_checks: nudge_platform::wake::Wake,
     lanes: Mutex<HashMap<(Uuid, usize), mpsc::UnboundedSender<Work>>>,
@@ -195,7 +195,7 @@ impl Pipeline {
             noted_configs: Noted::default(),
             is_alone: AtomicBool::new(false),
             silent_since: Mutex::default(),
-            deliveries: InHand::new(node),
+            deliveries: DeliveriesInHand::new(node),
             segment_checks: nudge_platform::wake::Wake::default(),
             lanes: Mutex::default(),
             turns: watch::Sender::default(),
@@ -237,7 +237,7 @@ impl Pipeline {
     }
 
     /// Push messages that this process is sending.
-    pub fn deliveries(&self) -> &InHand {
+    pub fn deliveries(&self) -> &DeliveriesInHand {
         &self.inner.deliveries
     }
 

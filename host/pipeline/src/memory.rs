@@ -40,7 +40,7 @@ pub struct SeenVersions {
 
 /// What the plugin of a campaign keeps of a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct RememberedState {
     /// The plugin's name: what another one keeps is not known.
     pub plugin: String,
     /// None: nothing.
@@ -48,13 +48,13 @@ pub(super) struct Known {
 }
 
 /// What plugins keep of subjects, by subject and campaign. What is not there is not known.
-pub(super) type States = HashMap<Uuid, HashMap<Uuid, Known>>;
+pub(super) type States = HashMap<Uuid, HashMap<Uuid, RememberedState>>;
 
 /// A subject as it was written.
 #[derive(Debug)]
 pub(super) struct Remembered {
     pub subject: Subject,
-    states: HashMap<Uuid, Known>,
+    states: HashMap<Uuid, RememberedState>,
     bytes: usize,
 }
 
@@ -135,10 +135,10 @@ impl Memory {
 }
 
 impl Remembered {
-    fn new(subject: Subject, mut states: HashMap<Uuid, Known>) -> Self {
-        let size = |known: &Known| {
-            let state = known.state.as_ref().map_or(0, Vec::len);
-            STATE_BYTES + known.plugin.len() + state
+    fn new(subject: Subject, mut states: HashMap<Uuid, RememberedState>) -> Self {
+        let size = |remembered: &RememberedState| {
+            let state = remembered.state.as_ref().map_or(0, Vec::len);
+            STATE_BYTES + remembered.plugin.len() + state
         };
         let mut bytes = states.values().map(size).sum();
         if bytes > MOST_STATE_BYTES {
@@ -176,8 +176,8 @@ pub(super) fn update(states: &mut States, effects: &Effects) {
     }
     for change in &effects.states {
         let of_subject = states.get_mut(&change.subject_id);
-        if let Some(known) = of_subject.and_then(|it| it.get_mut(&change.campaign_id)) {
-            known.state.clone_from(&change.state);
+        if let Some(remembered) = of_subject.and_then(|it| it.get_mut(&change.campaign_id)) {
+            remembered.state.clone_from(&change.state);
         }
     }
     for (campaign_id, subject_id) in effects.held_back.keys() {
@@ -252,11 +252,11 @@ mod tests {
     }
 
     fn keeping(state: &[u8]) -> States {
-        let known = Known {
+        let remembered = RememberedState {
             plugin: "counter".to_owned(),
             state: Some(state.to_vec()),
         };
-        let of_ada = HashMap::from([(CAMPAIGN, known)]);
+        let of_ada = HashMap::from([(CAMPAIGN, remembered)]);
         States::from([(ADA, of_ada)])
     }
 

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::Inner;
 use super::evaluate::Item;
 use super::projection::Subject;
-use crate::delivery_rules::{Gate, Verdict};
+use crate::delivery_rules::{DeliveryRules, Verdict};
 use crate::personalization::{Failure, Recipient, Resolver, resolve_for};
 
 /// When a message is made that could not be made now.
@@ -54,25 +54,26 @@ pub(super) type Messages = HashMap<(usize, usize), Message>;
 /// Firings of one variant: each by its place, with whom it is for.
 type Group<'a> = Vec<(usize, usize, &'a Subject)>;
 
-/// Makes the messages of those firings that pass the gate by themselves. No other passes it after others did.
+/// Makes the messages of those firings that pass the delivery rules by themselves. No other passes them after others did.
 pub(super) async fn make(
     inner: &Inner,
     app: &App,
     items: &[Item],
     subjects: &[Subject],
     fired: &[(usize, usize)],
-    gate: &Gate,
+    delivery_rules: &DeliveryRules,
 ) -> nudge_db::Result<Messages> {
     let mut groups: HashMap<(usize, Uuid), Group<'_>> = HashMap::new();
     for (campaign, number) in fired {
         let Some(running) = app.campaigns.get(*campaign) else {
             continue;
         };
-        let CampaignAction::Show(showing) = &running.act else {
+        let CampaignAction::Show(showing) = &running.action else {
             continue;
         };
         let subject = items.get(*number).and_then(|it| subjects.get(it.subject));
-        let passes = |subject: &&Subject| gate.assess(app, running, subject) == Verdict::Passes;
+        let passes =
+            |subject: &&Subject| delivery_rules.assess(app, running, subject) == Verdict::Passes;
         let Some(subject) = subject.filter(passes) else {
             continue;
         };
@@ -85,11 +86,18 @@ pub(super) async fn make(
     let mut messages = Messages::new();
     for ((campaign, variant), group) in groups {
         let running = app.campaigns.get(campaign);
-        let Some(CampaignAction::Show(showing)) = running.map(|running| &running.act) else {
+        let Some(CampaignAction::Show(showing)) = running.map(|running| &running.action) else {
             continue;
         };
         if let Some(variant) = showing.variants.get(variant) {
-            let made = of_variant(inner, app, (showing, variant), items, &group, gate.now);
+            let made = of_variant(
+                inner,
+                app,
+                (showing, variant),
+                items,
+                &group,
+                delivery_rules.now,
+            );
             messages.extend(made.await?);
         }
     }

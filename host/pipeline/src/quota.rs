@@ -30,9 +30,9 @@ const FEW_TIMERS: usize = 1;
 
 /// What campaigns keep of a subject: bytes or timers.
 #[derive(Debug, Default)]
-struct Kept(HashMap<Uuid, usize>);
+struct SubjectUsage(HashMap<Uuid, usize>);
 
-impl Kept {
+impl SubjectUsage {
     /// The campaigns that would keep more than they may.
     fn over(&self, after: &HashMap<Uuid, usize>, limit: usize, always: usize) -> Vec<Uuid> {
         let mut whole = self.0.clone();
@@ -114,7 +114,7 @@ async fn too_many_bytes(
         }
     }
     let ids = ids(subjects, after.keys());
-    let mut kept: HashMap<Uuid, Kept> = HashMap::new();
+    let mut usage: HashMap<Uuid, SubjectUsage> = HashMap::new();
     for chunk in ids.chunks(Rows::MOST) {
         let rows: Vec<StateRow> = tx
             .with_rows("v(subject_id)", Rows::new().uuids(chunk.iter().copied()))
@@ -127,14 +127,14 @@ async fn too_many_bytes(
             .await?;
         for row in rows {
             let bytes = usize::try_from(row.bytes).unwrap_or_default();
-            let of_subject = kept.entry(row.subject_id).or_default();
+            let of_subject = usage.entry(row.subject_id).or_default();
             of_subject.0.insert(row.campaign_id, bytes);
         }
     }
     Ok(over(
         subjects,
         &numbers,
-        &kept,
+        &usage,
         &after,
         STATE_BYTES,
         SMALL_STATE_BYTES,
@@ -206,19 +206,19 @@ async fn too_many_timers(
             of_campaign.remove(&timer.key);
         }
     }
-    let kept: HashMap<Uuid, Kept> = keys
+    let usage: HashMap<Uuid, SubjectUsage> = keys
         .iter()
         .map(|(subject, campaigns)| {
             let counts = campaigns
                 .iter()
                 .map(|(campaign, keys)| (*campaign, keys.len()));
-            (*subject, Kept(counts.collect()))
+            (*subject, SubjectUsage(counts.collect()))
         })
         .collect();
 
     let (mut after, numbers) = counted(app, items, subjects, decisions, keys);
     after.retain(|subject, _| setters.contains(subject));
-    Ok(over(subjects, &numbers, &kept, &after, TIMERS, FEW_TIMERS))
+    Ok(over(subjects, &numbers, &usage, &after, TIMERS, FEW_TIMERS))
 }
 
 /// Whether what a campaign has of a subject's timers counts.
@@ -288,19 +288,19 @@ fn ids<'n>(subjects: &[Subject], numbers: impl Iterator<Item = &'n u32>) -> Vec<
 fn over(
     subjects: &[Subject],
     numbers: &HashMap<Uuid, usize>,
-    kept: &HashMap<Uuid, Kept>,
+    usage: &HashMap<Uuid, SubjectUsage>,
     after: &HashMap<u32, HashMap<Uuid, usize>>,
     limit: usize,
     always: usize,
 ) -> BTreeSet<Pair> {
-    let nothing = Kept::default();
+    let nothing = SubjectUsage::default();
     let mut over = BTreeSet::new();
     for (number, after) in after {
         let Some(subject) = subjects.get(*number as usize) else {
             continue;
         };
-        let kept = kept.get(&subject.id).unwrap_or(&nothing);
-        for campaign in kept.over(after, limit, always) {
+        let usage = usage.get(&subject.id).unwrap_or(&nothing);
+        for campaign in usage.over(after, limit, always) {
             over.extend(numbers.get(&campaign).map(|campaign| (*campaign, *number)));
         }
     }
@@ -385,7 +385,7 @@ mod tests {
     }
 
     fn over(before: &[(u128, usize)], after: &[(u128, usize)]) -> Vec<u128> {
-        let over = Kept(kept(before)).over(&kept(after), 100, 5);
+        let over = SubjectUsage(kept(before)).over(&kept(after), 100, 5);
         let mut over: Vec<u128> = over.iter().map(Uuid::as_u128).collect();
         over.sort_unstable();
         over

@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use super::evaluate::{Item, Routes};
 use super::facts::{Ledger, Read};
-use super::memory::{Known, Recalled, States};
+use super::memory::{Recalled, RememberedState, States};
 use super::projection::{Subject, Subjects};
-use super::store::Kept;
+use super::store::StoredState;
 use super::work::Work;
 use super::{Inner, store};
 
@@ -133,9 +133,9 @@ async fn states(
         let of_subject = known.get(&pair.subject_id);
         let of_pair = of_subject.and_then(|it| it.get(&pair.campaign_id));
         match of_pair.filter(|it| it.plugin == pair.accepted.plugin_name()) {
-            Some(known) => {
+            Some(remembered) => {
                 let place = (pair.campaign, pair.subject);
-                states.extend(known.state.clone().map(|state| (place, state)));
+                states.extend(remembered.state.clone().map(|state| (place, state)));
             }
             None => unknown.push(pair),
         }
@@ -143,21 +143,21 @@ async fn states(
     let mut marked = Vec::new();
     if !unknown.is_empty() {
         let asked = unknown.iter().map(|it| (it.campaign_id, it.subject_id));
-        let mut kept = store::states(reader.tx().await?, app_id, asked.collect()).await?;
+        let mut stored = store::states(reader.tx().await?, app_id, asked.collect()).await?;
         for pair in unknown {
-            let kept = kept.remove(&(pair.campaign_id, pair.subject_id));
-            let kept = kept.filter(|it| pair.accepted.inherits(it.plugin.as_deref()));
-            let state = kept.as_ref().map(|kept| kept.state.clone());
+            let stored = stored.remove(&(pair.campaign_id, pair.subject_id));
+            let stored = stored.filter(|it| pair.accepted.inherits(it.plugin.as_deref()));
+            let state = stored.as_ref().map(|stored| stored.state.clone());
             let of_subject = known.entry(pair.subject_id).or_default();
-            if let Some(kept) = kept.filter(Kept::is_marked) {
+            if let Some(stored) = stored.filter(StoredState::is_marked) {
                 of_subject.remove(&pair.campaign_id);
-                marked.push((pair.subject, pair.campaign_id, kept));
+                marked.push((pair.subject, pair.campaign_id, stored));
             } else {
-                let known = Known {
+                let remembered = RememberedState {
                     plugin: pair.accepted.plugin_name().to_owned(),
                     state: state.clone(),
                 };
-                of_subject.insert(pair.campaign_id, known);
+                of_subject.insert(pair.campaign_id, remembered);
             }
             states.extend(state.map(|state| ((pair.campaign, pair.subject), state)));
         }

@@ -29,13 +29,13 @@ pub(crate) struct Reads {
 
 /// Recipients and what is known of them. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Recipients(Arc<Known>);
+pub(crate) struct KnownRecipients(Arc<RecipientFacts>);
 
 /// The newest events by person, name and from which instant on.
 type Newest = HashMap<(Uuid, String, i64), Option<PastEvent>>;
 
 #[derive(Debug)]
-struct Known {
+struct RecipientFacts {
     app_id: Uuid,
     db: Db,
     runtime: Handle,
@@ -49,11 +49,11 @@ struct Known {
 
 /// Recipients as the items of one call.
 struct View {
-    recipients: Recipients,
+    recipients: KnownRecipients,
     items: Vec<Uuid>,
 }
 
-impl Recipients {
+impl KnownRecipients {
     /// Reads what is known of people. Of some a batch knows more: as of events that it is about to project.
     pub(crate) fn load<'a>(
         db: &'a Db,
@@ -88,7 +88,7 @@ impl Recipients {
                     *event = event.take().map(|event| without(&denied, event));
                 }
             }
-            Ok(Self(Arc::new(Known {
+            Ok(Self(Arc::new(RecipientFacts {
                 app_id: app.id,
                 db: db.clone(),
                 runtime: Handle::current(),

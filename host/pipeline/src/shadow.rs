@@ -21,7 +21,7 @@ use super::groups::{self, Group};
 
 /// The candidates of a batch and what they are shown.
 #[derive(Debug)]
-pub(super) struct Trials {
+pub(super) struct ShadowRuns {
     groups: Vec<Group>,
     /// The batch under the campaigns that have a candidate, as the active versions were shown it.
     routes: Routes,
@@ -31,7 +31,7 @@ pub(super) struct Trials {
     decided: Decisions,
 }
 
-impl Trials {
+impl ShadowRuns {
     /// The candidates that a batch concerns; none: there are no candidates, as nearly always.
     pub(super) fn of(app: &App, items: &[Item], routes: &Routes, ledger: &Ledger) -> Option<Self> {
         let groups = groups::shadows(app, items, routes);
@@ -85,19 +85,19 @@ impl Trials {
     /// Has the candidates asked when there is time, or counts that there was none.
     pub(super) fn offer(self, inner: &Inner, app: &Arc<App>, items: Vec<Item>) {
         let recorder = Arc::clone(&inner.plugins.recorder);
-        let terms: Vec<Arc<RolloutPeriod>> = self
+        let periods: Vec<Arc<RolloutPeriod>> = self
             .groups
             .iter()
-            .map(|group| Arc::clone(&group.term))
+            .map(|group| Arc::clone(&group.period))
             .collect();
         let (app_id, app) = (app.id, Arc::clone(app));
         let run = move || self.run(&app, items, &recorder);
         if !inner.plugins.shadows.offer(app_id, MOST_WAITING, run) {
-            for term in terms {
+            for period in periods {
                 inner
                     .plugins
                     .recorder
-                    .compared(app_id, &term, Comparison::skipped());
+                    .compared(app_id, &period, Comparison::skipped());
             }
         }
     }
@@ -134,7 +134,7 @@ impl Trials {
                 // The database does not answer: nothing is known of the candidate.
                 Err(_) => Comparison::skipped(),
             };
-            recorder.compared(app.id, &group.term, comparison);
+            recorder.compared(app.id, &group.period, comparison);
         }
     }
 }
@@ -182,7 +182,7 @@ impl Compared<'_> {
     ) -> Comparison {
         let mut comparison = Comparison::default();
         comparison.counts.calls = 1;
-        let (did, would) = (Outcome::of(did), Outcome::of(would));
+        let (did, would) = (VersionDecisions::of(did), VersionDecisions::of(would));
         for campaign in routes.keys() {
             let both = [shown, routes].map(|routes| routes.get(campaign));
             let items: BTreeSet<usize> = both.into_iter().flatten().flatten().copied().collect();
@@ -216,7 +216,12 @@ impl Compared<'_> {
     }
 
     /// How what is left of a person differs: the state, and timers.
-    fn left(&self, pair: Pair, did: &Outcome<'_>, would: &Outcome<'_>) -> Vec<Left> {
+    fn left(
+        &self,
+        pair: Pair,
+        did: &VersionDecisions<'_>,
+        would: &VersionDecisions<'_>,
+    ) -> Vec<Left> {
         let mut left = Vec::new();
         let (old, new) = (did.states.get(&pair), would.states.get(&pair));
         if old != new {
@@ -325,14 +330,14 @@ impl Compared<'_> {
 }
 
 /// What a version decided about a batch.
-struct Outcome<'a> {
+struct VersionDecisions<'a> {
     failed: HashSet<(usize, usize)>,
     fired: HashSet<(usize, usize)>,
     states: &'a HashMap<Pair, Option<Vec<u8>>>,
     timers: &'a [Timer],
 }
 
-impl<'a> Outcome<'a> {
+impl<'a> VersionDecisions<'a> {
     fn of(decisions: &'a Decisions) -> Self {
         let failed = decisions.failed.iter();
         Self {
@@ -349,13 +354,13 @@ impl<'a> Outcome<'a> {
 /// How a decision differs by itself, without what it leaves.
 fn difference(
     decision: (usize, usize),
-    did: &Outcome<'_>,
-    would: &Outcome<'_>,
+    did: &VersionDecisions<'_>,
+    would: &VersionDecisions<'_>,
 ) -> Option<Difference> {
     if would.failed.contains(&decision) {
         return Some(Difference::Failed);
     }
-    let fired = [did, would].map(|outcome| outcome.fired.contains(&decision));
+    let fired = [did, would].map(|decisions| decisions.fired.contains(&decision));
     match fired.into() {
         (false, true) => Some(Difference::Added),
         (true, false) => Some(Difference::Removed),

@@ -25,12 +25,12 @@ struct StateRow {
     campaign_id: Uuid,
     subject_id: Uuid,
     #[sqlx(flatten)]
-    kept: Kept,
+    stored: StoredState,
 }
 
 /// What a plugin keeps of a subject for a campaign.
 #[derive(Clone, Debug, nudge_db::FromRow)]
-pub(super) struct Kept {
+pub(super) struct StoredState {
     /// In the plugin's own form.
     pub state: Vec<u8>,
     /// The event of the firing that the host held back last.
@@ -41,7 +41,7 @@ pub(super) struct Kept {
     pub plugin: Option<String>,
 }
 
-impl Kept {
+impl StoredState {
     /// Whether anything stands beside the state.
     pub(super) fn is_marked(&self) -> bool {
         self.held_back.is_some() || self.merged.is_some()
@@ -108,7 +108,7 @@ pub(super) async fn states(
     tx: &mut Tx,
     app_id: Uuid,
     pairs: Vec<(Uuid, Uuid)>,
-) -> Result<HashMap<(Uuid, Uuid), Kept>> {
+) -> Result<HashMap<(Uuid, Uuid), StoredState>> {
     let mut found = HashMap::new();
     for chunk in pairs.chunks(Rows::MOST) {
         let rows = Rows::new()
@@ -126,7 +126,7 @@ pub(super) async fn states(
             .await?;
         found.extend(
             rows.into_iter()
-                .map(|row| ((row.campaign_id, row.subject_id), row.kept)),
+                .map(|row| ((row.campaign_id, row.subject_id), row.stored)),
         );
     }
     Ok(found)

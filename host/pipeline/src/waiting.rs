@@ -117,11 +117,11 @@ impl WaitingRequests {
         let requests = turns.flat_map(|(_, turn)| turn.works.iter().filter_map(Work::request_key));
         let requests: Vec<RequestKey> = requests.collect();
         let mut tx = inner.db.read().await?;
-        let standing = claims::standing(&mut tx, &requests, inner.node()).await?;
+        let own_requests = claims::own_requests(&mut tx, &requests, inner.node()).await?;
         drop(tx);
         let waits = |work: &Work| {
             let id = work.request_id();
-            id.and_then(|id| standing.get(&id))
+            id.and_then(|id| own_requests.get(&id))
                 .copied()
                 .unwrap_or_default()
         };

@@ -52,7 +52,7 @@ pub struct Active {
     /// The active version; it knows its name and number.
     pub plugin: Arc<Plugin>,
     /// What its calls are counted under.
-    pub term: Arc<RolloutPeriod>,
+    pub period: Arc<RolloutPeriod>,
     /// The version that is tried.
     pub candidate: Option<ShadowCandidate>,
     /// The version in whose place a roll-back put the active one: it knows what is read under configurations that only it takes.
@@ -67,7 +67,7 @@ pub struct ShadowCandidate {
     /// The version.
     pub plugin: Arc<Plugin>,
     /// What its calls are counted under.
-    pub term: Arc<RolloutPeriod>,
+    pub period: Arc<RolloutPeriod>,
 }
 
 impl Active {
@@ -77,23 +77,23 @@ impl Active {
         let candidate = self.candidate.as_ref().map(|trial| ShadowCandidate {
             strategy: trial.strategy,
             plugin: within(&trial.plugin),
-            term: Arc::clone(&trial.term),
+            period: Arc::clone(&trial.period),
         });
         Self {
             origin: self.origin,
             plugin: within(&self.plugin),
-            term: Arc::clone(&self.term),
+            period: Arc::clone(&self.period),
             candidate,
             rolled_back: self.rolled_back.clone(),
         }
     }
 
     /// The same, in whose active version's place is one that decides nothing.
-    fn replaced(&self, plugin: Plugin, term: RolloutPeriod) -> Self {
+    fn replaced(&self, plugin: Plugin, period: RolloutPeriod) -> Self {
         Self {
             origin: self.origin,
             plugin: Arc::new(plugin),
-            term: Arc::new(term),
+            period: Arc::new(period),
             candidate: self.candidate.clone(),
             rolled_back: self.rolled_back.clone(),
         }
@@ -102,14 +102,14 @@ impl Active {
     /// The same under a configuration that the active version refuses: it fails on all that it is asked, which is held against
     /// no role of it. `what` is wrong with the configuration.
     pub(crate) fn refusing(&self, what: &str) -> Self {
-        self.replaced(self.plugin.refusing(what), self.term.without_role())
+        self.replaced(self.plugin.refusing(what), self.period.without_role())
     }
 
     /// The same in the place of a version that a roll-back took out of a slot.
     fn in_place_of(&self, rolled_back: &Arc<Plugin>) -> Self {
         Self {
             rolled_back: Some(Arc::clone(rolled_back)),
-            ..self.replaced((*self.plugin).clone(), (*self.term).clone())
+            ..self.replaced((*self.plugin).clone(), (*self.period).clone())
         }
     }
 
@@ -126,10 +126,10 @@ impl Active {
     }
 
     /// What the calls of a version are counted under: the candidate or the active one.
-    pub fn term_of(&self, plugin: &Plugin) -> &Arc<RolloutPeriod> {
+    pub fn period_of(&self, plugin: &Plugin) -> &Arc<RolloutPeriod> {
         match &self.candidate {
-            Some(trial) if trial.plugin.digest() == plugin.digest() => &trial.term,
-            _ => &self.term,
+            Some(trial) if trial.plugin.digest() == plugin.digest() => &trial.period,
+            _ => &self.period,
         }
     }
 
@@ -281,7 +281,7 @@ async fn load(
         let active = previous.map(|plugin| {
             Arc::new(Active {
                 origin: Origin::of(entry.app_id),
-                term: active_term(entry, &plugin),
+                period: active_period(entry, &plugin),
                 plugin,
                 candidate: None,
                 rolled_back: None,
@@ -296,13 +296,13 @@ async fn load(
         complete = loaded.is_some();
         candidate = loaded.map(|plugin| ShadowCandidate {
             strategy: tried.strategy,
-            term: term(entry, &plugin, tried.since),
+            period: period(entry, &plugin, tried.since),
             plugin,
         });
     }
     let active = Active {
         origin: Origin::of(entry.app_id),
-        term: active_term(entry, &plugin),
+        period: active_period(entry, &plugin),
         plugin,
         candidate,
         rolled_back: rolled_back(plugins, db, entry).await?,
@@ -319,7 +319,7 @@ async fn withdrawn(plugins: &Plugins, db: &Db, entry: &Entry) -> nudge_db::Resul
     let plugin = load_version(plugins, db, entry, &last.version).await?;
     Ok(plugin.map(|plugin| Active {
         origin: Origin::of(entry.app_id),
-        term: term(entry, &plugin, entry.updated_at),
+        period: period(entry, &plugin, entry.updated_at),
         plugin: Arc::new(plugin.withdrawn()),
         candidate: None,
         rolled_back: None,
@@ -354,12 +354,12 @@ async fn load_version(
     }
 }
 
-fn active_term(entry: &Entry, plugin: &Plugin) -> Arc<RolloutPeriod> {
+fn active_period(entry: &Entry, plugin: &Plugin) -> Arc<RolloutPeriod> {
     let since = entry.rollout.activated_at.unwrap_or(entry.updated_at);
-    term(entry, plugin, since)
+    period(entry, plugin, since)
 }
 
-fn term(entry: &Entry, plugin: &Plugin, since: Timestamp) -> Arc<RolloutPeriod> {
+fn period(entry: &Entry, plugin: &Plugin, since: Timestamp) -> Arc<RolloutPeriod> {
     Arc::new(RolloutPeriod {
         owner: entry.app_id,
         name: entry.name.clone(),

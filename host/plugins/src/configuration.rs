@@ -283,7 +283,7 @@ impl Configuration<'_> {
             let name = &decider.plugin.description().name;
             return Err(self.refused("unknown_plugin", inactive(name)));
         }
-        let of_app = (deciders.app_id, &decider.term);
+        let of_app = (deciders.app_id, &decider.period);
         let checked = plugins.check_config_and_log(of_app, &decider.plugin, self.text.clone());
         match checked.await {
             Ok(Ok(_)) => Ok(()),
@@ -427,7 +427,7 @@ mod tests {
         let plugin = Engine::new(config).unwrap().load(component).unwrap();
         Active {
             origin: Origin::BuiltIn,
-            term: Arc::new(RolloutPeriod {
+            period: Arc::new(RolloutPeriod {
                 owner: Uuid::nil(),
                 name: plugin.description().name.clone(),
                 version: plugin.description().version.clone(),

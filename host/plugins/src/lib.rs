@@ -174,7 +174,7 @@ impl Plugins {
     /// The same where somebody saves the configuration, or activates the version: what it logs is kept in an app.
     pub async fn check_config_and_log(
         &self,
-        (app_id, term): (Uuid, &Arc<RolloutPeriod>),
+        (app_id, period): (Uuid, &Arc<RolloutPeriod>),
         plugin: &Plugin,
         config: String,
     ) -> Result<Result<Reads, Vec<Problem>>, CheckFailed> {
@@ -184,7 +184,7 @@ impl Plugins {
             Err(failed) => &*failed.call,
         };
         self.recorder.logged(
-            (app_id, term),
+            (app_id, period),
             logs::Kind::Check,
             &call.logs,
             logs::Topics::default,
@@ -259,7 +259,7 @@ fn load_built_in(engine: &Engine, config: &Config) -> anyhow::Result<HashMap<Kin
     let built_in = built_in.into_iter().map(|(kind, plugin)| {
         let active = Active {
             origin: Origin::BuiltIn,
-            term: Arc::new(RolloutPeriod::built_in(&plugin)),
+            period: Arc::new(RolloutPeriod::built_in(&plugin)),
             plugin: Arc::new(plugin),
             candidate: None,
             rolled_back: None,

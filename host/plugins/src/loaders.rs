@@ -38,14 +38,14 @@ const LOOK: Duration = Duration::from_secs(2);
 const LOOK_BACK: Duration = Duration::from_mins(1);
 
 /// A plugin in use somewhere in the process; locked while it is loaded.
-type Place = Arc<tokio::sync::Mutex<Weak<Plugin>>>;
+type SharedPlugin = Arc<tokio::sync::Mutex<Weak<Plugin>>>;
 
 /// Loads plugins. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Loaders {
     engine: Engine,
     threads: Workers,
-    places: Arc<Mutex<HashMap<String, Place>>>,
+    plugins: Arc<Mutex<HashMap<String, SharedPlugin>>>,
     compilations: Arc<Semaphore>,
     inspections: Turns,
     uploads: Turns,
@@ -80,7 +80,7 @@ impl Loaders {
         Ok(Self {
             engine,
             threads: Workers::start("plugin-loader", THREADS, Share::ALL)?,
-            places: Arc::default(),
+            plugins: Arc::default(),
             compilations: Arc::new(Semaphore::new(COMPILATIONS)),
             inspections: Turns::new(INSPECTIONS, INSPECTIONS_OF_ONE),
             uploads: Turns::new(UPLOADS, UPLOADS_OF_ONE),
@@ -98,9 +98,9 @@ impl Loaders {
 
     /// The plugin with this digest: the one that others use already, or the component from the database.
     pub async fn load(&self, db: &Db, digest: &str) -> Result<Arc<Plugin>, Unloadable> {
-        let place = self.place(digest);
-        let mut place = place.lock().await;
-        if let Some(plugin) = place.upgrade() {
+        let shared = self.shared(digest);
+        let mut shared = shared.lock().await;
+        if let Some(plugin) = shared.upgrade() {
             return Ok(plugin);
         }
         let permit = if self.engine.is_compiled(digest) {
@@ -122,7 +122,7 @@ impl Loaders {
             return Err(Unloadable::Changed);
         }
         let plugin = Arc::new(plugin);
-        *place = Arc::downgrade(&plugin);
+        *shared = Arc::downgrade(&plugin);
         Ok(plugin)
     }
 
@@ -201,17 +201,17 @@ impl Loaders {
         }
     }
 
-    fn place(&self, digest: &str) -> Place {
-        let mut places = self.places.lock();
-        places.retain(|_, place| {
-            let in_use = |place: &Place| {
-                place
+    fn shared(&self, digest: &str) -> SharedPlugin {
+        let mut plugins = self.plugins.lock();
+        plugins.retain(|_, shared| {
+            let in_use = |shared: &SharedPlugin| {
+                shared
                     .try_lock()
                     .map_or(true, |held| held.strong_count() > 0)
             };
-            Arc::strong_count(place) > 1 || in_use(place)
+            Arc::strong_count(shared) > 1 || in_use(shared)
         });
-        Arc::clone(places.entry(digest.to_owned()).or_default())
+        Arc::clone(plugins.entry(digest.to_owned()).or_default())
     }
 
     /// How large a component may be, in bytes.

@@ -46,16 +46,16 @@ impl Recorder {
 
     /// Notes a call. `topics` answers what it was about; it is asked only where the plugin logged.
     pub fn made(&self, made: &Made<'_>, kind: logs::Kind, topics: impl FnOnce() -> logs::Topics) {
-        let (name, version) = (&made.term.name, &made.term.version);
+        let (name, version) = (&made.period.name, &made.period.version);
         super::count(name, version, made.outcome.name(), made.call.elapsed);
         self.statistics.count(made);
-        self.logged((made.app_id, made.term), kind, &made.call.logs, topics);
+        self.logged((made.app_id, made.period), kind, &made.call.logs, topics);
     }
 
     /// Notes what a version logged in an app, if anything. `topics` as in [`made`](Self::made).
     pub fn logged(
         &self,
-        (app_id, term): (Uuid, &Arc<RolloutPeriod>),
+        (app_id, period): (Uuid, &Arc<RolloutPeriod>),
         kind: logs::Kind,
         lines: &[LogLine],
         topics: impl FnOnce() -> logs::Topics,
@@ -64,15 +64,15 @@ impl Recorder {
             return;
         }
         for line in lines {
-            tracing::debug!(plugin.name = term.name, plugin.level = ?line.level, "{}", line.message);
+            tracing::debug!(plugin.name = period.name, plugin.level = ?line.level, "{}", line.message);
         }
         let now = self.clock.now();
-        self.logs.write(app_id, term, kind, lines, topics(), now);
+        self.logs.write(app_id, period, kind, lines, topics(), now);
     }
 
     /// Notes what a shadow candidate would have decided otherwise.
-    pub fn compared(&self, app_id: Uuid, term: &Arc<RolloutPeriod>, comparison: Comparison) {
-        self.comparisons.add(app_id, term, comparison);
+    pub fn compared(&self, app_id: Uuid, period: &Arc<RolloutPeriod>, comparison: Comparison) {
+        self.comparisons.add(app_id, period, comparison);
     }
 
     /// Whether something was noted that should be in the database soon: failures, which may take a version back,
@@ -98,10 +98,10 @@ impl Recorder {
         }
         let written = self.write(db, &counts, &lines, &comparisons).await;
         if written.is_ok() {
-            let terms = counts.to_look_at(self.clock.now());
-            let terms = terms.filter(|term| !term.has_no_role());
+            let periods = counts.to_look_at(self.clock.now());
+            let periods = periods.filter(|period| !period.has_no_role());
             let mut looks = self.looks.lock();
-            looks.extend(terms.map(|term| (Arc::clone(term), LOOKS)));
+            looks.extend(periods.map(|period| (Arc::clone(period), LOOKS)));
         } else {
             self.statistics.give_back(counts);
             self.logs.give_back(lines);

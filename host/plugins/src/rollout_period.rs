@@ -7,7 +7,7 @@ use super::catalogue::SERVER;
 
 /// A version of a plugin as the active one or as a candidate, since it is that.
 ///
-/// A version that is tried again, or becomes active, has another term: what it did before is not held against
+/// A version that is tried again, or becomes active, has another period: what it did before is not held against
 /// it, and a roll-back can't meet it again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RolloutPeriod {
@@ -22,7 +22,7 @@ pub struct RolloutPeriod {
 }
 
 impl RolloutPeriod {
-    /// The term of a built-in plugin.
+    /// The period of a built-in plugin.
     pub(super) fn built_in(plugin: &nudge_wasm::Plugin) -> Self {
         Self::no_role(SERVER, plugin)
     }

@@ -17,7 +17,7 @@ use nudge_ingest::kept;
 use nudge_ingest::submission::Submission;
 use nudge_ingest::validation::{self, Urgency, Verdict};
 use nudge_platform::jobs::{Error, RunningJob};
-use nudge_records::dead_letters::store::{self, Failure, Filter, FoundLetter, Place};
+use nudge_records::dead_letters::store::{self, Failure, Filter, FoundLetter, LetterPosition};
 use nudge_records::dead_letters::{Letter, Stage};
 use nudge_records::events::Event;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ const UNAVAILABLE: Duration = Duration::from_secs(5);
 
 /// What a job is asked to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Input {
+pub struct BulkLettersInput {
     /// Which letters.
     pub filter: Filter,
     /// A merge patch on their events' properties.
@@ -58,7 +58,7 @@ pub struct Input {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Progress {
     total: Option<i64>,
-    after: Option<Place>,
+    after: Option<LetterPosition>,
     counts: Counts,
 }
 
@@ -103,8 +103,8 @@ pub fn nul(filter: &Filter) -> Option<&'static str> {
 }
 
 /// What a job is asked to do. Before such filters were refused, jobs were queued with one that no letter meets.
-fn input(job: &RunningJob) -> Result<Input, Error> {
-    let input: Input = job.input()?;
+fn input(job: &RunningJob) -> Result<BulkLettersInput, Error> {
+    let input: BulkLettersInput = job.input()?;
     match nul(&input.filter) {
         None => Ok(input),
         Some(name) => Err(Error::Failed(format!(
@@ -144,7 +144,7 @@ pub async fn run_replay(services: &Shared, job: &mut RunningJob) -> Result<Value
 async fn step(
     services: &Services,
     job: &mut RunningJob,
-    input: &Input,
+    input: &BulkLettersInput,
     page: Vec<FoundLetter>,
     progress: &mut Progress,
 ) -> Result<(), Error> {
@@ -171,7 +171,7 @@ async fn step(
 async fn replay_page(
     services: &Services,
     app_id: Uuid,
-    input: &Input,
+    input: &BulkLettersInput,
     page: Vec<FoundLetter>,
     counts: &mut Counts,
 ) -> Result<Plan, Error> {
@@ -215,7 +215,7 @@ async fn replay_page(
 async fn plan(
     services: &Services,
     app: &Arc<App>,
-    input: &Input,
+    input: &BulkLettersInput,
     letters: Vec<FoundLetter>,
 ) -> Result<Plan, Error> {
     let mut plan = Plan::default();

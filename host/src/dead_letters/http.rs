@@ -14,7 +14,9 @@ use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::clock;
 use nudge_platform::jobs::{self, NewJob};
-use nudge_records::dead_letters::store::{self, Filter, FoundLetter, Group, GroupPlace, Place};
+use nudge_records::dead_letters::store::{
+    self, Filter, FoundLetter, Group, GroupPosition, LetterPosition,
+};
 use nudge_records::dead_letters::violation::Violation;
 use nudge_records::dead_letters::{PluginVersion, Stage};
 use serde::{Deserialize, Serialize};
@@ -25,7 +27,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::bulk::{self, Input};
+use super::bulk::{self, BulkLettersInput};
 use super::replay::{self, Replayed};
 use super::rows;
 use crate::services::Shared;
@@ -300,7 +302,7 @@ pub async fn list_dead_letters(
     }
     let list = format!("dead letters {} {filter:?}", scope.app.id);
     let cursors = Cursors::new(&services.secrets, list, now);
-    let before: Option<Place> = cursors.open(paging.cursor.as_deref())?;
+    let before: Option<LetterPosition> = cursors.open(paging.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let mut page = Gathering::new(limit as usize);
     while let Some(wanted) = page.wanted() {
@@ -314,9 +316,10 @@ pub async fn list_dead_letters(
     }
     drop(tx);
     let (found, more) = page.end();
-    let place =
-        |FoundLetter { letter, .. }: &FoundLetter| -> Place { (letter.timestamp, letter.id) };
-    let next_cursor = cursors.behind(&found, more, place);
+    let position = |FoundLetter { letter, .. }: &FoundLetter| -> LetterPosition {
+        (letter.timestamp, letter.id)
+    };
+    let next_cursor = cursors.behind(&found, more, position);
     let items = found.into_iter().map(LetterView::from).collect();
     let data = Page { items, next_cursor };
     Ok(Data { data }.into_response())
@@ -346,7 +349,7 @@ pub async fn summarize_dead_letters(
     };
     let list = format!("summary of dead letters {} {filter:?}", scope.app.id);
     let cursors = Cursors::new(&services.secrets, list, now);
-    let after: Option<GroupPlace> = cursors.open(paging.cursor.as_deref())?;
+    let after: Option<GroupPosition> = cursors.open(paging.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let until = match &after {
         Some(after) => after.until,
@@ -356,7 +359,7 @@ pub async fn summarize_dead_letters(
     let counted = filter.until(until);
     let groups = store::summary(&mut tx, scope.app.id, &counted, after.as_ref(), wanted).await?;
     drop(tx);
-    let page = cursors.page(groups, limit, |group| group.place(until));
+    let page = cursors.page(groups, limit, |group| group.position(until));
     Ok(Data {
         data: page.map(GroupView::from),
     })
@@ -381,7 +384,7 @@ pub async fn replay_dead_letters(
         nudge_records::events::check_properties(&Value::Object(patch.clone()).to_string())
             .map_err(|detail| ApiError::field("/patch", "invalid", detail))?;
     }
-    let input = Input {
+    let input = BulkLettersInput {
         filter,
         patch: request.patch,
     };
@@ -398,7 +401,7 @@ pub async fn acknowledge_dead_letters(
     State(services): State<Shared>,
     Json(request): Json<BulkAcknowledgeRequest>,
 ) -> Result<(StatusCode, Data<QueuedView>), ApiError> {
-    let input = Input {
+    let input = BulkLettersInput {
         filter: request.filter.filter(services.clock.now())?,
         patch: None,
     };
@@ -411,7 +414,7 @@ async fn queue(
     scope: &Scope,
     kind: &'static str,
     action: &'static str,
-    input: &Input,
+    input: &BulkLettersInput,
 ) -> Result<(StatusCode, Data<QueuedView>), ApiError> {
     let now = services.clock.now();
     let app_id = scope.app.id;

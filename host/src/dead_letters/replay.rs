@@ -316,10 +316,10 @@ pub(super) async fn replay_triggers(
             waiting.push(Err(EVENT_REMOVED));
             continue;
         };
-        let campaign_id = match standing(services, app, letter).await? {
-            Standing::Decides(id) => Some(id),
-            Standing::Gone => None,
-            Standing::Rests => {
+        let campaign_id = match campaign_state(services, app, letter).await? {
+            CampaignState::Decides(id) => Some(id),
+            CampaignState::Gone => None,
+            CampaignState::Rests => {
                 waiting.push(Err(NOT_ACTIVE));
                 continue;
             }
@@ -355,7 +355,7 @@ pub(super) async fn replay_triggers(
 }
 
 /// How the campaign of a letter stands.
-enum Standing {
+enum CampaignState {
     /// It decides.
     Decides(Uuid),
     /// It does not run: the letter waits until it does.
@@ -364,16 +364,20 @@ enum Standing {
     Gone,
 }
 
-async fn standing(services: &Services, app: &App, letter: &Letter) -> nudge_db::Result<Standing> {
+async fn campaign_state(
+    services: &Services,
+    app: &App,
+    letter: &Letter,
+) -> nudge_db::Result<CampaignState> {
     let Some(id) = letter.campaign_id else {
-        return Ok(Standing::Gone);
+        return Ok(CampaignState::Gone);
     };
     if app.campaign(id).is_some() {
-        return Ok(Standing::Decides(id));
+        return Ok(CampaignState::Decides(id));
     }
     let mut tx = services.db.read().await?;
     let status = campaigns::status(&mut tx, app.id, id, Hold::No).await?;
-    Ok(status.map_or(Standing::Gone, |_| Standing::Rests))
+    Ok(status.map_or(CampaignState::Gone, |_| CampaignState::Rests))
 }
 
 /// Renders what a letter of the personalization stage is about again: its deliveries, or its in-app message.

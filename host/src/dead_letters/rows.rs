@@ -46,6 +46,14 @@ pub(super) async fn answer(
         let filter = Arc::clone(&filter);
         async move { store::list(tx, app_id, &filter, before, most).await }.boxed()
     });
-    let place = |row: &FoundLetter| (row.letter.timestamp, row.letter.id);
-    csv::answer_rows(COLUMNS, &services.db, PAGE, list, place, LetterView::from).await
+    let position = |row: &FoundLetter| (row.letter.timestamp, row.letter.id);
+    csv::answer_rows(
+        COLUMNS,
+        &services.db,
+        PAGE,
+        list,
+        position,
+        LetterView::from,
+    )
+    .await
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::operations::Operation;
 
 /// Answers by operation, and facts of the server that gave them, such as `appId`.
-pub type Known = Map<String, Value>;
+pub type RecordedAnswers = Map<String, Value>;
 
 /// Answers that are no JSON, with their media types: one message of a stream, and bytes.
 const TEXTS: [(&str, &str, &str); 2] = [
@@ -26,7 +26,7 @@ const TEXTS: [(&str, &str, &str); 2] = [
 
 impl Operation {
     /// The body of lines, filled in.
-    pub fn text(&self, known: &Known) -> Option<String> {
+    pub fn text(&self, known: &RecordedAnswers) -> Option<String> {
         let lines: Vec<String> = self
             .lines
             .iter()
@@ -37,7 +37,7 @@ impl Operation {
 }
 
 /// The value with what is known in place of the names. A name that is not known stays.
-pub fn fill(value: &Value, known: &Known) -> Value {
+pub fn fill(value: &Value, known: &RecordedAnswers) -> Value {
     match value {
         Value::String(text) => fill_text(text, known),
         Value::Array(items) => items.iter().map(|item| fill(item, known)).collect(),
@@ -50,7 +50,7 @@ pub fn fill(value: &Value, known: &Known) -> Value {
     }
 }
 
-fn fill_text(text: &str, known: &Known) -> Value {
+fn fill_text(text: &str, known: &RecordedAnswers) -> Value {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{")
@@ -75,7 +75,7 @@ fn fill_text(text: &str, known: &Known) -> Value {
     filled.into()
 }
 
-fn find<'k>(name: &str, known: &'k Known) -> Option<&'k Value> {
+fn find<'k>(name: &str, known: &'k RecordedAnswers) -> Option<&'k Value> {
     let (first, rest) = name.split_once('.').unwrap_or((name, ""));
     let value = known.get(first)?;
     let value = value.get("data").unwrap_or(value);
@@ -89,7 +89,7 @@ fn find<'k>(name: &str, known: &'k Known) -> Option<&'k Value> {
 
 /// Gives each operation of the document its example.
 pub(super) fn add(document: &mut Value, examples: &[Operation]) -> serde_json::Result<()> {
-    let known: Known = serde_json::from_str(include_str!("answers.json"))?;
+    let known: RecordedAnswers = serde_json::from_str(include_str!("answers.json"))?;
     let paths = document.get_mut("paths").and_then(Value::as_object_mut);
     let operations = paths
         .into_iter()
@@ -119,7 +119,7 @@ pub(super) fn add(document: &mut Value, examples: &[Operation]) -> serde_json::R
     Ok(())
 }
 
-fn complete(operation: &mut Value, example: &Operation, known: &Known) {
+fn complete(operation: &mut Value, example: &Operation, known: &RecordedAnswers) {
     let app = BTreeMap::from([("appId".to_owned(), json!("{{appId}}"))]);
     let parameters = operation
         .get_mut("parameters")

@@ -1,4 +1,4 @@
-//! What all operations of the description share: credentials, refusals, query parameters.
+//! What all operations of the description share: credentials, error responses, query parameters.
 //!
 //! Said here once, by rules, so that a handler's attribute names only what is its own.
 
@@ -19,67 +19,67 @@ use super::{examples, shapes};
 /// The one route whose credentials are in its body.
 const BEACON: &str = "/v1/sdk/beacon";
 
-/// A refusal that several operations share: status, name among the components, description.
-type Refusal = (&'static str, &'static str, &'static str);
+/// An error response that several operations share: status, name among the components, description.
+type ErrorResponse = (&'static str, &'static str, &'static str);
 
-const BAD_REQUEST: Refusal = (
+const BAD_REQUEST: ErrorResponse = (
     "400",
     "BadRequest",
     "The request can't be read: its JSON, encoding, cursor or credentials.",
 );
-const UNAUTHORIZED: Refusal = (
+const UNAUTHORIZED: ErrorResponse = (
     "401",
     "Unauthorized",
     "The credential is missing or does not work.",
 );
-const FORBIDDEN: Refusal = (
+const FORBIDDEN: ErrorResponse = (
     "403",
     "Forbidden",
     "The credential works, but not for this.",
 );
-const NOT_FOUND: Refusal = (
+const NOT_FOUND: ErrorResponse = (
     "404",
     "NotFound",
     "There is no such thing, or not for the caller.",
 );
-const CONFLICT: Refusal = (
+const CONFLICT: ErrorResponse = (
     "409",
     "Conflict",
     "The state of what it is about does not allow it.",
 );
-const PRECONDITION_FAILED: Refusal = (
+const PRECONDITION_FAILED: ErrorResponse = (
     "412",
     "PreconditionFailed",
     "`If-Match` names another version than the current one.",
 );
-const PAYLOAD_TOO_LARGE: Refusal = ("413", "PayloadTooLarge", "The body is over the limit.");
-const UNSUPPORTED_MEDIA_TYPE: Refusal = (
+const PAYLOAD_TOO_LARGE: ErrorResponse = ("413", "PayloadTooLarge", "The body is over the limit.");
+const UNSUPPORTED_MEDIA_TYPE: ErrorResponse = (
     "415",
     "UnsupportedMediaType",
     "The body's media type or encoding is none of those taken.",
 );
-const UNPROCESSABLE: Refusal = (
+const UNPROCESSABLE: ErrorResponse = (
     "422",
     "UnprocessableEntity",
     "The request breaks the contract; `errors` says where.",
 );
-const TOO_MANY_REQUESTS: Refusal = (
+const TOO_MANY_REQUESTS: ErrorResponse = (
     "429",
     "TooManyRequests",
     "One request too many; the next may come after `Retry-After`.",
 );
-const INTERNAL: Refusal = (
+const INTERNAL: ErrorResponse = (
     "500",
     "InternalServerError",
     "A defect in the server; the request id finds it in the log.",
 );
-const UNAVAILABLE: Refusal = (
+const UNAVAILABLE: ErrorResponse = (
     "503",
     "ServiceUnavailable",
     "The server can't do it now; try again after `Retry-After`.",
 );
 
-const ALL: [Refusal; 12] = [
+const ALL: [ErrorResponse; 12] = [
     BAD_REQUEST,
     UNAUTHORIZED,
     FORBIDDEN,
@@ -161,7 +161,7 @@ fn complete(path: &str, method: &str, has_versions: bool, by: Caller, operation:
             .get_or_insert_default()
             .push(if_match().into());
     }
-    let refusals = refusals(path, method, operation, is_versioned);
+    let error_responses = error_responses(path, method, operation, is_versioned);
     let responses = &mut operation.responses.responses;
     for (status, response) in responses.iter_mut() {
         if let RefOr::T(response) = response
@@ -170,7 +170,7 @@ fn complete(path: &str, method: &str, has_versions: bool, by: Caller, operation:
             success(status).clone_into(&mut response.description);
         }
     }
-    for (status, name, _) in refusals {
+    for (status, name, _) in error_responses {
         responses
             .entry(status.to_owned())
             .or_insert_with(|| Ref::from_response_name(name).into());
@@ -178,7 +178,12 @@ fn complete(path: &str, method: &str, has_versions: bool, by: Caller, operation:
 }
 
 /// What an operation can be refused with, by what it takes.
-fn refusals(path: &str, method: &str, operation: &Operation, is_versioned: bool) -> Vec<Refusal> {
+fn error_responses(
+    path: &str,
+    method: &str,
+    operation: &Operation,
+    is_versioned: bool,
+) -> Vec<ErrorResponse> {
     let has_body = operation.request_body.is_some();
     let has_query = operation.parameters.iter().flatten().any(|parameter| {
         matches!(parameter, RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query)
@@ -206,7 +211,7 @@ fn refusals(path: &str, method: &str, operation: &Operation, is_versioned: bool)
     .collect()
 }
 
-fn response((status, _, description): Refusal) -> Response {
+fn response((status, _, description): ErrorResponse) -> Response {
     let mut response = ResponseBuilder::new()
         .description(format!("{description} See `code` and /v1/errors."))
         .content(

@@ -24,7 +24,7 @@ pub struct Operation {
     /// Why a change leaves none there, or who looks at it.
     pub unaudited: Option<String>,
     /// Where the console does it. Only what SDKs do needs no place.
-    pub console: Option<Place>,
+    pub console: Option<ConsolePlace>,
     /// What the path names; `appId` unless given is the app's.
     #[serde(default)]
     pub path: BTreeMap<String, Value>,
@@ -79,7 +79,7 @@ pub enum Caller {
 /// Where the console does an operation.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum ConsolePlace {
     /// It asks it with success in this file of `tests/browser`.
     Asked(String),
     /// The file of its sources, and the text there that asks.

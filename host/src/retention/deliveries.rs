@@ -43,11 +43,11 @@ impl Counted {
         }
     }
 
-    /// Adds what the clocks of a campaign count.
+    /// Adds what the cap windows of a campaign count.
     fn add(&mut self, campaign_id: Uuid, cap: &FrequencyCap, app: &Frequency, now: Timestamp) {
-        for clock in cap.clocks(campaign_id, Kind::Push, app) {
-            let since = clock.since(now);
-            match clock.scope {
+        for cap_window in cap.cap_windows(campaign_id, Kind::Push, app) {
+            let since = cap_window.since(now);
+            match cap_window.scope {
                 Scope::Campaign(id) => {
                     let known = self.of_campaigns.entry(id).or_insert(since);
                     *known = since.min(*known);

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_records::events::store::EventPosition;
 use nudge_records::events::{Key, removed};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -20,10 +21,7 @@ const STEP: i64 = 500;
 /// More than the time of an event differs by when it is sent again: a device's clock is corrected for each request.
 const DRIFT: Duration = Duration::from_hours(1);
 /// Comes before every event.
-const START: Place = (Timestamp(i64::MIN), i64::MIN);
-
-/// A place among the events of a name: receipt and number.
-type Place = (Timestamp, i64);
+const START: EventPosition = (Timestamp(i64::MIN), i64::MIN);
 
 /// A name that an app has events of.
 #[derive(Debug, nudge_db::FromRow)]
@@ -135,11 +133,11 @@ pub async fn next_name(tx: &mut Tx, app_id: Uuid, after: Option<&str>) -> Result
         .await
 }
 
-/// The oldest events of a name behind a place that were received before an instant.
+/// The oldest events of a name behind a position that were received before an instant.
 pub async fn oldest(
     tx: &mut Tx,
     (app_id, name): (Uuid, &str),
-    (after, after_seq): Place,
+    (after, after_seq): EventPosition,
     before: Timestamp,
 ) -> Result<Vec<OldRow>> {
     tx.sql(

@@ -103,8 +103,8 @@ fn is_of(of: &Weak<Version>, version: &Arc<Version>) -> bool {
     std::ptr::eq(of.as_ptr(), Arc::as_ptr(version))
 }
 
-/// What a thread keeps between calls.
-struct Kept {
+/// What a thread that calls plugins keeps between calls.
+struct CallThread {
     /// Whether it ends instances between calls.
     pauses: bool,
     /// What its last call left.
@@ -112,15 +112,15 @@ struct Kept {
 }
 
 thread_local! {
-    static KEPT: RefCell<Kept> = const { RefCell::new(Kept { pauses: false, used: None }) };
+    static CALL_THREAD: RefCell<CallThread> = const { RefCell::new(CallThread { pauses: false, used: None }) };
 }
 
 /// What a thread that calls plugins does while nothing waits for it. From then on its calls leave their instances to this, and
 /// answer sooner by what it takes to end one and to make one.
 pub fn between_calls() {
-    let used = KEPT.with_borrow_mut(|kept| {
-        kept.pauses = true;
-        kept.used.take()
+    let used = CALL_THREAD.with_borrow_mut(|thread| {
+        thread.pauses = true;
+        thread.used.take()
     });
     if let Some((version, store)) = used {
         drop(store);
@@ -156,14 +156,14 @@ pub(crate) fn begin(
 /// Ends the instance of a call, now or [between calls](between_calls).
 pub(crate) fn end(version: &Arc<Version>, mut store: Store<State>) {
     store.data_mut().end();
-    KEPT.with_borrow_mut(|kept| {
-        if kept.pauses {
-            kept.used = Some((Arc::clone(version), store));
+    CALL_THREAD.with_borrow_mut(|thread| {
+        if thread.pauses {
+            thread.used = Some((Arc::clone(version), store));
         }
     });
 }
 
 /// Ends what the last call of this thread left, which has an instance's place.
 fn end_last() {
-    drop(KEPT.with_borrow_mut(|kept| kept.used.take()));
+    drop(CALL_THREAD.with_borrow_mut(|thread| thread.used.take()));
 }

@@ -295,7 +295,7 @@ async fn bare(databases: &Databases, count: usize) -> anyhow::Result<Duration> {
             status: Status::Queued,
             reason: None,
             content: None,
-            lane: Urgency::Rest,
+            urgency: Urgency::Rest,
             node: None,
         })
         .collect();

@@ -1,7 +1,7 @@
 //! Removing what a deleted survey or in-app message leaves: a job of bounded steps. The survey's own row and its versions are gone
 //! before the job begins, so that nothing leads to what it removes, and nothing new comes.
 
-use nudge_campaigns::surveys::removal::Input;
+use nudge_campaigns::surveys::removal::CampaignRemovalInput;
 use nudge_platform::jobs::{Error, RunningJob};
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::services::Services;
 /// Rows that one statement removes at the most.
 const STEP: i64 = 500;
 
-/// What removes rows of the survey `$2`, `$3` at the most.
+/// What removes rows of the survey or in-app message `$2`, `$3` at the most.
 const STATEMENTS: &[&str] = &[
     "DELETE FROM instructions WHERE id IN (
         SELECT id FROM instructions WHERE app_id = $1 AND campaign_id = $2 LIMIT $3)",
@@ -25,7 +25,7 @@ const STATEMENTS: &[&str] = &[
 
 /// Runs the job to its end.
 pub async fn run(services: &Services, job: &mut RunningJob) -> std::result::Result<Value, Error> {
-    let Input { survey_id } = job.input()?;
+    let CampaignRemovalInput { campaign_id } = job.input()?;
     let mut done: i64 = job.progress()?;
     loop {
         let before = done;
@@ -35,7 +35,7 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> std::result::Resu
             let rows = tx
                 .sql(statement)
                 .bind(job.app_id)
-                .bind(survey_id)
+                .bind(campaign_id)
                 .bind(STEP)
                 .execute()
                 .await?;

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Error, IdentityKey, Place, store};
+use super::{Error, IdentityKey, IdentityKeyPosition, store};
 use crate::auth::Admin;
 use crate::services::Shared;
 
@@ -92,14 +92,14 @@ pub async fn list_identity_keys(
     let now = services.clock.now();
     let list = format!("identity keys {}", scope.app.id);
     let cursors = Cursors::new(&services.secrets, list, now);
-    let after: Option<Place> = cursors.open(query.cursor.as_deref())?;
+    let after: Option<IdentityKeyPosition> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let mut keys = store::list(&mut tx, scope.app.id).await?;
     drop(tx);
     // An app has so few that all are read.
-    keys.sort_by_key(IdentityKey::place);
-    keys.retain(|key| after.as_ref().is_none_or(|after| key.place() > *after));
-    let page = cursors.page(keys, limit, IdentityKey::place);
+    keys.sort_by_key(IdentityKey::position);
+    keys.retain(|key| after.as_ref().is_none_or(|after| key.position() > *after));
+    let page = cursors.page(keys, limit, IdentityKey::position);
     let data = page.map(|key| IdentityKeyView::from(&key));
     Ok(Data { data })
 }

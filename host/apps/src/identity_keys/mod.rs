@@ -25,12 +25,12 @@ pub struct IdentityKey {
     pub created_at: Timestamp,
 }
 
-/// A place in an app's identity keys, newest first.
-pub type Place = (Reverse<Timestamp>, String);
+/// A position in an app's identity keys, newest first.
+pub type IdentityKeyPosition = (Reverse<Timestamp>, String);
 
 impl IdentityKey {
-    /// Its place.
-    pub fn place(&self) -> Place {
+    /// Its position.
+    pub fn position(&self) -> IdentityKeyPosition {
         (Reverse(self.created_at), self.kid.clone())
     }
 }

@@ -40,14 +40,14 @@ pub(super) async fn rolled_back(
 pub(super) async fn degraded(
     tx: &mut Tx,
     entry: &Entry,
-    term: &RolloutPeriod,
+    period: &RolloutPeriod,
     hour: Timestamp,
     (failing, now): (FailureRate, Timestamp),
 ) -> nudge_db::Result<()> {
     let mut data = json!({
         "plugin": entry.name,
         "kind": entry.kind.as_str(),
-        "version": term.version,
+        "version": period.version,
         "reason": failing.sentence(),
         "degradedAt": clock::to_text(now),
     });
@@ -58,9 +58,9 @@ pub(super) async fn degraded(
     }
     let hash = secrets::hash(&[
         b"degraded plugin",
-        term.owner.as_bytes(),
-        term.name.as_bytes(),
-        term.version.as_bytes(),
+        period.owner.as_bytes(),
+        period.name.as_bytes(),
+        period.version.as_bytes(),
         &hour.0.to_be_bytes(),
     ]);
     let transition = Transition {

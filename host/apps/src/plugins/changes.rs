@@ -36,7 +36,7 @@ pub const MOST_VERSIONS: usize = 200;
 const MOST_TRIES: usize = 5;
 
 /// Apps and the versions as of which a change was checked against them.
-type Seen = BTreeMap<Uuid, i64>;
+type AppVersions = BTreeMap<Uuid, i64>;
 
 /// Whose plugins are changed, and who does it.
 #[derive(Clone, Debug)]
@@ -187,15 +187,20 @@ impl Owner {
     }
 
     /// Those of the apps that have changed since they were seen, with the versions that they have.
-    async fn unseen(&self, tx: &mut Tx, seen: &Seen) -> nudge_db::Result<Seen> {
-        let mut versions: Seen = self.versions(tx).await?.into_iter().collect();
+    async fn unseen(&self, tx: &mut Tx, seen: &AppVersions) -> nudge_db::Result<AppVersions> {
+        let mut versions: AppVersions = self.versions(tx).await?.into_iter().collect();
         versions.retain(|app_id, version| seen.get(app_id) != Some(version));
         Ok(versions)
     }
 
     /// Notes that snapshots have changed; answers whether nothing else in them has since the apps were seen. What is saved from
     /// now on is checked against what this change makes.
-    async fn bump_seen(&self, tx: &mut Tx, seen: &Seen, now: Timestamp) -> Result<bool, Error> {
+    async fn bump_seen(
+        &self,
+        tx: &mut Tx,
+        seen: &AppVersions,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
         self.bump_version(tx, now).await?;
         let versions = self.versions(tx).await?;
         if versions.is_empty() && self.app_id != SERVER {
@@ -342,7 +347,7 @@ async fn refuses_what_came_after(
     let loaders = &services.plugins.loaders;
     let plugin = loaders.load(&services.db, &active.digest).await?;
     let mut tx = services.db.read().await?;
-    let apps = owner.unseen(&mut tx, &Seen::new()).await?;
+    let apps = owner.unseen(&mut tx, &AppVersions::new()).await?;
     drop(tx);
     let started = Instant::now();
     let errors = rollout::refusals(services, owner, &apps, (&entry, None), &plugin, started);

@@ -106,7 +106,7 @@ pub(super) async fn refusals(
     started: Instant,
 ) -> Result<Vec<FieldError>, Refused> {
     let mut errors = Vec::new();
-    let term = Arc::new(RolloutPeriod::no_role(owner, plugin));
+    let period = Arc::new(RolloutPeriod::no_role(owner, plugin));
     for (place, configuration) in in_force.configurations(plugin.kind()) {
         if !decides(configuration.asked) || errors.len() >= MOST_ERRORS {
             continue;
@@ -120,7 +120,7 @@ pub(super) async fn refusals(
             break;
         }
         let text = configuration.text.clone();
-        let checked = plugins.check_config_and_log((app_id, &term), plugin, text);
+        let checked = plugins.check_config_and_log((app_id, &period), plugin, text);
         match checked.await {
             Ok(Ok(_)) => {}
             Ok(Err(problems)) => {

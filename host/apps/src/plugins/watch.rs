@@ -61,11 +61,11 @@ pub async fn run(services: Shared, halt: CancellationToken) {
 
 async fn turn(services: &Services, told: &mut Told) -> nudge_db::Result<()> {
     services.plugins.recorder.flush(&services.db).await?;
-    for term in services.plugins.recorder.to_look_at() {
-        if let Err(error) = look_at(services, &term, told).await {
+    for period in services.plugins.recorder.to_look_at() {
+        if let Err(error) = look_at(services, &period, told).await {
             tracing::warn!(
-                plugin.name = term.name,
-                plugin.version = term.version,
+                plugin.name = period.name,
+                plugin.version = period.version,
                 error = ?error,
                 "a failing version can't be rolled back and is looked at again"
             );
@@ -81,23 +81,23 @@ async fn turn(services: &Services, told: &mut Told) -> nudge_db::Result<()> {
 /// not count either: on a machine under load every plugin would look broken.
 async fn look_at(
     services: &Services,
-    term: &Arc<RolloutPeriod>,
+    period: &Arc<RolloutPeriod>,
     told: &mut Told,
 ) -> Result<(), Error> {
     let mut tx = services.db.read().await?;
-    let tally = statistics::store::of_term(&mut tx, term).await?;
+    let tally = statistics::store::of_period(&mut tx, period).await?;
     drop(tx);
     // The server's plugins decide in every app, and no app's setting takes one from the others.
-    let most = if term.owner == SERVER {
+    let most = if period.owner == SERVER {
         Settings::default().plugins.max_failure_rate
     } else {
-        let app = services.apps.get(term.owner).await?;
+        let app = services.apps.get(period.owner).await?;
         let Some(app) = app else { return Ok(()) };
         app.settings.plugins.max_failure_rate
     };
     let rate = statistics::rate(tally.calls, tally.failures);
     if tally.calls < LEAST_CALLS || rate <= most {
-        return tell(services, term, most, told).await;
+        return tell(services, period, most, told).await;
     }
     let reason = FailureRate {
         calls: tally.calls,
@@ -105,11 +105,11 @@ async fn look_at(
         failure_rate: rate,
         max_failure_rate: most,
     };
-    if let Some(restored) = changes::withdraw(services, term, reason).await? {
+    if let Some(restored) = changes::withdraw(services, period, reason).await? {
         tracing::warn!(
-            app.id = %term.owner,
-            plugin.name = term.name,
-            plugin.version = term.version,
+            app.id = %period.owner,
+            plugin.name = period.name,
+            plugin.version = period.version,
             plugin.restored = restored,
             calls = tally.calls,
             failures = tally.failures,
@@ -117,21 +117,21 @@ async fn look_at(
         );
         return Ok(());
     }
-    tell(services, term, most, told).await
+    tell(services, period, most, told).await
 }
 
 /// Tells endpoints of an active version that can't be rolled back by itself any longer and failed too often in the last
 /// quarter of an hour.
 async fn tell(
     services: &Services,
-    term: &Arc<RolloutPeriod>,
+    period: &Arc<RolloutPeriod>,
     most: f64,
     told: &mut Told,
 ) -> Result<(), Error> {
     let now = services.clock.now();
     let hour = Timestamp(now.0 - now.0.rem_euclid(HOUR));
     told.retain(|_, when| *when == hour);
-    if told.contains_key(term) {
+    if told.contains_key(period) {
         return Ok(());
     }
     let mut tx = services.db.read().await?;
@@ -141,18 +141,24 @@ async fn tell(
     {
         return Ok(());
     }
-    let Some(entry) = store::find(&mut tx, term.owner, &term.name).await? else {
+    let Some(entry) = store::find(&mut tx, period.owner, &period.name).await? else {
         return Ok(());
     };
     let active = entry.rollout.active.as_ref();
-    let is_active = active.is_some_and(|active| active.version == term.version)
-        && entry.rollout.activated_at == Some(term.since);
-    if !is_active || now.since(term.since) < PROBATION {
+    let is_active = active.is_some_and(|active| active.version == period.version)
+        && entry.rollout.activated_at == Some(period.since);
+    if !is_active || now.since(period.since) < PROBATION {
         return Ok(());
     }
-    let version = Some(&*term.version);
+    let version = Some(&*period.version);
     let lately = health(
-        &mut tx, term.owner, term.owner, &term.name, version, most, now,
+        &mut tx,
+        period.owner,
+        period.owner,
+        &period.name,
+        version,
+        most,
+        now,
     )
     .await?;
     drop(tx);
@@ -161,9 +167,9 @@ async fn tell(
         return Ok(());
     }
     let mut tx = services.db.write().await?;
-    announcement::degraded(&mut tx, &entry, term, hour, (failing, now)).await?;
+    announcement::degraded(&mut tx, &entry, period, hour, (failing, now)).await?;
     tx.commit().await?;
-    told.insert(Arc::clone(term), hour);
+    told.insert(Arc::clone(period), hour);
     Ok(())
 }
 

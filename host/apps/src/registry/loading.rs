@@ -209,7 +209,7 @@ fn history(campaigns: &[ActiveCampaign]) -> HashSet<String> {
 /// The surveys that a button opens.
 fn feedback(campaigns: &[ActiveCampaign]) -> Vec<usize> {
     let campaigns = campaigns.iter().enumerate();
-    let opened = campaigns.filter(|(_, campaign)| campaign.act.feedback().is_some());
+    let opened = campaigns.filter(|(_, campaign)| campaign.action.feedback().is_some());
     opened.map(|(index, _)| index).collect()
 }
 

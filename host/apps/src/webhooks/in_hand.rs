@@ -1,7 +1,7 @@
 //! Which messages this process is sending, and how it comes by them.
 //!
 //! A message is claimed by the process that sends it. One that is written here while there is room for it is written as claimed:
-//! after the commit it goes to the sender as it is ([`InHand::reserve`]). All others the sender claims from the database.
+//! after the commit it goes to the sender as it is ([`MessagesInHand::reserve`]). All others the sender claims from the database.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const OF_ENDPOINT: usize = 1_024;
 
 /// The messages that a process is sending. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct InHand {
+pub struct MessagesInHand {
     node: Uuid,
     held: Arc<Mutex<Held>>,
     handover: Handover<Ready>,
@@ -61,7 +61,7 @@ pub struct Ready {
     pub messages: Vec<Claimed>,
 }
 
-impl InHand {
+impl MessagesInHand {
     /// Nothing is in hand of a process. `node` is the process.
     pub fn new(node: Uuid) -> Self {
         Self {
@@ -190,7 +190,7 @@ impl Held {
 /// written nevertheless, the sender gives up their claims.
 #[derive(Debug)]
 pub(super) struct Reserved {
-    of: InHand,
+    of: MessagesInHand,
     ready: Vec<Ready>,
 }
 
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn nothing_is_claimed_for_nobody() {
-        let in_hand = InHand::new(NODE);
+        let in_hand = MessagesInHand::new(NODE);
         let mut written = messages(WEBHOOK, 1..3);
         drop(in_hand.reserve(APP, &mut written));
         assert_eq!(claimed(&written), []);
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn messages_written_as_claimed_go_to_the_sender_by_endpoint() {
-        let in_hand = InHand::new(NODE);
+        let in_hand = MessagesInHand::new(NODE);
         let mut made = in_hand.open().unwrap();
         let mut written = messages(WEBHOOK, 1..4);
         written.extend(messages(OTHER, 4..5));
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_message_that_follows_another_one_of_its_source_waits_in_the_database() {
-        let in_hand = InHand::new(NODE);
+        let in_hand = MessagesInHand::new(NODE);
         let _made = in_hand.open().unwrap();
         let mut written = messages(WEBHOOK, 1..3);
         written[1].source_id = written[0].source_id;
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn what_is_not_sent_is_in_doubt() {
-        let in_hand = InHand::new(NODE);
+        let in_hand = MessagesInHand::new(NODE);
         let _made = in_hand.open().unwrap();
         drop(in_hand.reserve(APP, &mut messages(WEBHOOK, 1..3)));
         assert!(in_hand.is_empty());
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_some_and_none_behind_older_ones() {
-        let in_hand = InHand::new(NODE);
+        let in_hand = MessagesInHand::new(NODE);
         let _made = in_hand.open().unwrap();
         let mut many = messages(WEBHOOK, 1..2_000);
         let _reserved = in_hand.reserve(APP, &mut many);

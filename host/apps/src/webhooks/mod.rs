@@ -3,7 +3,7 @@
 pub mod in_hand;
 mod store;
 
-use in_hand::{Claimed, InHand, Reserved};
+use in_hand::{Claimed, MessagesInHand, Reserved};
 use nudge_campaigns::webhooks::{EventType, Subscription};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::{clock, secrets};
@@ -141,7 +141,7 @@ pub async fn enqueue(
     app_id: Uuid,
     subscriptions: &[Subscription],
     transitions: &[Transition],
-    in_hand: Option<&InHand>,
+    in_hand: Option<&MessagesInHand>,
     now: Timestamp,
 ) -> nudge_db::Result<Queued> {
     let mut messages = Vec::new();

@@ -74,7 +74,7 @@ pub struct ActiveCampaign {
     /// Whom, when and how often it may reach: what the host enforces whatever the plugin says.
     pub rules: Arc<Rules>,
     /// What a firing brings about.
-    pub act: CampaignAction,
+    pub action: CampaignAction,
     /// The segment whose changes fire it, if that is what it waits for.
     pub watch: Option<Watch>,
     /// Whether its calendar alone fires it: no event does.

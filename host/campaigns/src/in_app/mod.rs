@@ -83,14 +83,14 @@ impl Presented for Content {
         campaign: &Campaign,
         before: Option<&ActiveCampaign>,
     ) -> Result<ActiveCampaign, Error> {
-        let known = before.and_then(|before| match &before.act {
+        let known = before.and_then(|before| match &before.action {
             CampaignAction::Show(showing) => Some(&**showing),
             _ => None,
         });
         let content = &campaign.content;
         let showing = Showing::prepare(plugins, deciders, campaign.id, content, known);
-        let act = CampaignAction::Show(Arc::new(showing.await?));
-        lifecycle::active(plugins, deciders, segments, campaign, act, before).await
+        let action = CampaignAction::Show(Arc::new(showing.await?));
+        lifecycle::active(plugins, deciders, segments, campaign, action, before).await
     }
 }
 

@@ -111,8 +111,8 @@ pub async fn run(
     if content.mode == Mode::Transactional {
         return Ok((sending, None));
     }
-    let act = CampaignAction::Send(Arc::clone(&sending));
-    let running = lifecycle::active(plugins, deciders, segments, campaign, act, before.1);
+    let action = CampaignAction::Send(Arc::clone(&sending));
+    let running = lifecycle::active(plugins, deciders, segments, campaign, action, before.1);
     Ok((sending, Some(running.await?)))
 }
 

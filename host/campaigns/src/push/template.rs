@@ -200,9 +200,9 @@ mod tests {
 
     use super::*;
 
-    struct Known(HashMap<&'static str, (String, Value)>);
+    struct BindingValues(HashMap<&'static str, (String, Value)>);
 
-    impl Values for Known {
+    impl Values for BindingValues {
         fn text(&self, binding: &str) -> Option<&str> {
             self.0.get(binding).map(|(text, _)| text.as_str())
         }
@@ -212,8 +212,8 @@ mod tests {
         }
     }
 
-    fn known() -> Known {
-        Known(HashMap::from([
+    fn values() -> BindingValues {
+        BindingValues(HashMap::from([
             ("name", ("Ana".to_owned(), json!("Ana"))),
             ("total", ("1.234,50 €".to_owned(), json!(1234.5))),
             ("evil", ("{{p.name}}".to_owned(), json!("{{p.name}}"))),
@@ -229,7 +229,7 @@ mod tests {
             ("{p.name} }} { {", "{p.name} }} { {"),
             ("", ""),
         ] {
-            assert_eq!(Text::parse(text).unwrap().fill(&known()), filled, "{text}");
+            assert_eq!(Text::parse(text).unwrap().fill(&values()), filled, "{text}");
         }
     }
 
@@ -261,7 +261,7 @@ mod tests {
         let template = json!({"a": "{{p.total}}", "b": ["{{p.name}}", " {{p.total}}"], "c": {"d": 1, "e": null}});
         let template = Json::parse(&template).unwrap();
         assert_eq!(
-            template.fill(&known()),
+            template.fill(&values()),
             json!({"a": 1234.5, "b": ["Ana", " 1.234,50 €"], "c": {"d": 1, "e": null}})
         );
         let mut places = Vec::new();
@@ -284,12 +284,12 @@ mod tests {
         #[test]
         fn text_without_tokens_comes_back(text in "[^{]*(\\{[^{]+)*") {
             let parsed = Text::parse(&text).unwrap();
-            prop_assert_eq!(parsed.fill(&known()), text);
+            prop_assert_eq!(parsed.fill(&values()), text);
         }
 
         #[test]
         fn a_value_stands_in_the_text_as_it_is(before in "[^{]*", value: String) {
-            let values = Known(HashMap::from([("v", (value.clone(), json!(value)))]));
+            let values = BindingValues(HashMap::from([("v", (value.clone(), json!(value)))]));
             let parsed = Text::parse(&format!("{before}{{{{p.v}}}}")).unwrap();
             prop_assert_eq!(parsed.fill(&values), before + &value);
         }

@@ -12,18 +12,18 @@ use super::store;
 pub const KIND: &str = "segment.members";
 
 /// A segment and the version of its conditions.
-pub type Asked = (Uuid, i64);
+pub type SegmentVersion = (Uuid, i64);
 
 /// What the job is asked to do.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Input {
+pub struct SegmentMembersInput {
     /// The segments and the versions of their conditions; none: all segments. An older server looks for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub segments: Option<Vec<Asked>>,
+    pub segments: Option<Vec<SegmentVersion>>,
     /// The one that an older server has asked for.
     #[serde(default, skip_serializing)]
-    pub segment: Option<Asked>,
+    pub segment: Option<SegmentVersion>,
     /// When it was asked for.
     pub at: Timestamp,
 }
@@ -32,10 +32,10 @@ pub struct Input {
 pub async fn queue(
     tx: &mut Tx,
     app_id: Uuid,
-    segments: Option<Vec<Asked>>,
+    segments: Option<Vec<SegmentVersion>>,
     now: Timestamp,
 ) -> Result<Uuid> {
-    let input = Input {
+    let input = SegmentMembersInput {
         segments,
         segment: None,
         at: now,

@@ -197,8 +197,8 @@ impl Presented for Content {
         before: Option<&ActiveCampaign>,
     ) -> Result<ActiveCampaign, Error> {
         let payload = Payload::new(survey.id, survey.version, &survey.content);
-        let act = CampaignAction::Present(Arc::new(payload));
-        lifecycle::active(plugins, deciders, segments, survey, act, before).await
+        let action = CampaignAction::Present(Arc::new(payload));
+        lifecycle::active(plugins, deciders, segments, survey, action, before).await
     }
 }
 

@@ -16,10 +16,10 @@ pub const CAMPAIGN_KIND: &str = "campaign.delete";
 /// The input of the job.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Input {
+pub struct CampaignRemovalInput {
     /// The deleted survey or campaign.
-    #[serde(alias = "campaignId")]
-    pub survey_id: Uuid,
+    #[serde(rename = "surveyId", alias = "campaignId")]
+    pub campaign_id: Uuid,
 }
 
 /// Queues the job for an in-app message, in the transaction that deletes it.

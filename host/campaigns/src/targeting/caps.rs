@@ -1,6 +1,6 @@
 //! How often a campaign may reach one person (contract 4 and 8).
 //!
-//! Every cap and pause is a *clock*: at most so many in the last so long, of the campaign or of all of its kind.
+//! Every cap and pause is a *cap window*: at most so many in the last so long, of the campaign or of all of its kind.
 //! Each counts by itself.
 
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct FrequencyCap {
     pub ignore_global_cap: bool,
 }
 
-/// Whose presentations a clock counts.
+/// Whose presentations a cap window counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// A campaign's.
@@ -167,25 +167,30 @@ impl FrequencyCap {
         })
     }
 
-    /// Every clock that a firing of a campaign has to pass, those of the campaign first.
-    pub fn clocks(&self, campaign_id: Uuid, kind: Kind, app: &Frequency) -> Vec<CapWindow> {
+    /// Every cap window that a firing of a campaign has to pass, those of the campaign first.
+    pub fn cap_windows(&self, campaign_id: Uuid, kind: Kind, app: &Frequency) -> Vec<CapWindow> {
         let own = Scope::Campaign(campaign_id);
-        let clock = |reason, scope, window, max| CapWindow {
+        let cap_window = |reason, scope, window, max| CapWindow {
             reason,
             scope,
             window,
             max,
         };
-        let mut clocks = Vec::new();
+        let mut cap_windows = Vec::new();
         if let Some((max, window)) = self.per_subject {
-            clocks.push(clock(Suppression::FrequencyCap, own, window, max));
+            cap_windows.push(cap_window(Suppression::FrequencyCap, own, window, max));
         }
         if let Some(pause) = self.cooldown_self {
-            clocks.push(clock(Suppression::Cooldown, own, Some(pause), 1));
+            cap_windows.push(cap_window(Suppression::Cooldown, own, Some(pause), 1));
         }
         let kin = Scope::Kind(kind);
         if let Some(pause) = self.cooldown_same_type {
-            clocks.push(clock(Suppression::CooldownSameType, kin, Some(pause), 1));
+            cap_windows.push(cap_window(
+                Suppression::CooldownSameType,
+                kin,
+                Some(pause),
+                1,
+            ));
         }
         let cap = match kind {
             Kind::Survey => app.surveys,
@@ -194,15 +199,25 @@ impl FrequencyCap {
         };
         if let Some(Cap { max, window_days }) = cap.filter(|_| !self.ignore_global_cap) {
             let max = u32::try_from(max).unwrap_or(u32::MAX);
-            clocks.push(clock(Suppression::GlobalCap, kin, days(window_days), max));
+            cap_windows.push(cap_window(
+                Suppression::GlobalCap,
+                kin,
+                days(window_days),
+                max,
+            ));
         }
         let seconds = u64::try_from(app.min_seconds_between_presentations).unwrap_or_default();
         // A push message is shown by the device, when the person looks at it; it is no presentation.
         if kind.is_presented() && seconds > 0 {
             let pause = Duration::from_secs(seconds);
-            clocks.push(clock(Suppression::Pause, Scope::Presented, Some(pause), 1));
+            cap_windows.push(cap_window(
+                Suppression::Pause,
+                Scope::Presented,
+                Some(pause),
+                1,
+            ));
         }
-        clocks
+        cap_windows
     }
 }
 
@@ -270,8 +285,11 @@ mod tests {
         };
         let id = Uuid::from_u128(1);
         let reasons = |cap: &FrequencyCap, kind: Kind| -> Vec<&str> {
-            let clocks = cap.clocks(id, kind, &app);
-            clocks.iter().map(|clock| clock.reason.name()).collect()
+            let cap_windows = cap.cap_windows(id, kind, &app);
+            cap_windows
+                .iter()
+                .map(|cap_window| cap_window.reason.name())
+                .collect()
         };
         assert_eq!(
             reasons(&cap, Kind::Survey),
@@ -294,7 +312,7 @@ mod tests {
     #[test]
     fn what_lies_as_far_back_as_the_window_is_long_no_longer_counts() {
         let id = Uuid::from_u128(1);
-        let clock = CapWindow {
+        let cap_window = CapWindow {
             reason: Suppression::Cooldown,
             scope: Scope::Campaign(id),
             window: Some(Duration::from_secs(10)),
@@ -302,21 +320,21 @@ mod tests {
         };
         let now = Timestamp::from_seconds(100);
         let at = |seconds| Timestamp::from_seconds(seconds);
-        assert!(clock.counts(id, Kind::Survey, Timestamp(at(90).0 + 1), now));
-        assert!(!clock.counts(id, Kind::Survey, at(90), now));
-        assert!(!clock.counts(Uuid::nil(), Kind::Survey, now, now));
+        assert!(cap_window.counts(id, Kind::Survey, Timestamp(at(90).0 + 1), now));
+        assert!(!cap_window.counts(id, Kind::Survey, at(90), now));
+        assert!(!cap_window.counts(Uuid::nil(), Kind::Survey, now, now));
     }
 
     #[test]
     fn the_apps_pause_counts_what_is_presented_of_any_kind() {
-        let clock = CapWindow {
+        let cap_window = CapWindow {
             reason: Suppression::Pause,
             scope: Scope::Presented,
             window: Some(Duration::from_secs(10)),
             max: 1,
         };
         let now = Timestamp::from_seconds(100);
-        let counted = |kind| clock.counts(Uuid::nil(), kind, now, now);
+        let counted = |kind| cap_window.counts(Uuid::nil(), kind, now, now);
         assert!(counted(Kind::Survey) && counted(Kind::InApp) && !counted(Kind::Push));
     }
 }

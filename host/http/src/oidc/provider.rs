@@ -35,13 +35,13 @@ pub(super) struct Provider {
     pub(super) client: Client,
     discovery: Url,
     allow_http: bool,
-    known: RwLock<Known>,
+    key_cache: RwLock<KeyCache>,
     /// Held by whoever asks the provider.
     asking: Mutex<()>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct KeyCache {
     /// None until the provider answered for the first time.
     keys: Option<Arc<KeySet>>,
     asked_at: Option<Timestamp>,
@@ -90,7 +90,7 @@ impl Provider {
             client,
             discovery,
             allow_http,
-            known: RwLock::default(),
+            key_cache: RwLock::default(),
             asking: Mutex::default(),
         })
     }
@@ -111,12 +111,12 @@ impl Provider {
 
     /// Where people sign in.
     pub(super) async fn endpoints(&self, now: Timestamp) -> anyhow::Result<Endpoints> {
-        let mut known = self.known();
-        if !known.is_good_for(None, now) {
-            known = self.look(None, now).await;
+        let mut cache = self.key_cache();
+        if !cache.is_good_for(None, now) {
+            cache = self.look(None, now).await;
         }
-        let failure = known.failure.unwrap_or_default();
-        let keys = known.keys.with_context(|| failure)?;
+        let failure = cache.failure.unwrap_or_default();
+        let keys = cache.keys.with_context(|| failure)?;
         keys.endpoints.clone().map_err(anyhow::Error::msg)
     }
 
@@ -128,16 +128,16 @@ impl Provider {
     ) -> Result<Value, AccessTokenRefusal> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| AccessTokenRefusal::Invalid)?;
         let kid = header.kid.as_deref();
-        let mut known = self.known();
-        if !known.is_good_for(kid, now) {
-            known = self.look(kid, now).await;
+        let mut cache = self.key_cache();
+        if !cache.is_good_for(kid, now) {
+            cache = self.look(kid, now).await;
         }
-        let keys = known
+        let keys = cache
             .keys
             .filter(|keys| now.since(keys.fetched_at) < STALE)
-            .ok_or_else(|| unavailable(known.failure.as_deref()))?;
+            .ok_or_else(|| unavailable(cache.failure.as_deref()))?;
         if !keys.has(kid)
-            && let Some(failure) = &known.failure
+            && let Some(failure) = &cache.failure
         {
             return Err(unavailable(Some(failure)));
         }
@@ -147,15 +147,15 @@ impl Provider {
     }
 
     /// Asks the provider for its keys, unless somebody did just now; answers what is known then.
-    async fn look(&self, kid: Option<&str>, now: Timestamp) -> Known {
-        let before = self.known();
+    async fn look(&self, kid: Option<&str>, now: Timestamp) -> KeyCache {
+        let before = self.key_cache();
         let _asking = match self.asking.try_lock() {
             Ok(guard) => guard,
             // Somebody asks. Who has keys to go on with does not wait for that.
             Err(_) if before.keys.is_some() => return before,
             Err(_) => self.asking.lock().await,
         };
-        let before = self.known();
+        let before = self.key_cache();
         let asked_at = before.asked_at;
         let asks_not_yet = asked_at.is_some_and(|asked| !due::is_over(PAUSE, asked, now));
         if asks_not_yet || before.is_good_for(kid, now) {
@@ -165,7 +165,7 @@ impl Provider {
         let due = before.keys.as_ref().is_none_or(|keys| !keys.is_fresh(now));
         let outcome = self.fetch(now).await;
         let after = match outcome {
-            Ok(keys) => Known {
+            Ok(keys) => KeyCache {
                 keys: Some(Arc::new(keys)),
                 asked_at: if due { before.asked_at } else { Some(now) },
                 failure: None,
@@ -177,14 +177,14 @@ impl Provider {
                     error = failure,
                     "an issuer does not answer"
                 );
-                Known {
+                KeyCache {
                     keys: before.keys,
                     asked_at: Some(now),
                     failure: Some(failure),
                 }
             }
         };
-        self.known.write().clone_from(&after);
+        self.key_cache.write().clone_from(&after);
         after
     }
 
@@ -219,12 +219,12 @@ impl Provider {
         })
     }
 
-    fn known(&self) -> Known {
-        self.known.read().clone()
+    fn key_cache(&self) -> KeyCache {
+        self.key_cache.read().clone()
     }
 }
 
-impl Known {
+impl KeyCache {
     /// Whether the provider need not be asked for a key.
     fn is_good_for(&self, kid: Option<&str>, now: Timestamp) -> bool {
         let keys = self.keys.as_ref();

@@ -79,7 +79,7 @@ enum Person<'m> {
 }
 
 /// Why nothing of somebody's messages is taken: a code and a sentence.
-type Refusal = (&'static str, &'static str);
+type PersonRejection = (&'static str, &'static str);
 
 impl Collection<'_> {
     /// Takes messages; answers of those that were not taken.
@@ -184,7 +184,7 @@ impl Collection<'_> {
         &self,
         message: &Message<'_>,
         latest: impl FnOnce() -> Option<Timestamp>,
-    ) -> Result<Result<Owner, Refusal>, ApiError> {
+    ) -> Result<Result<Owner, PersonRejection>, ApiError> {
         let (services, app_id) = (self.services, self.app.id);
         match self.person(message) {
             Ok(Person::External(name)) => {
@@ -531,7 +531,7 @@ fn mutation_id(
     id::derived(Timestamp::default(), &hash)
 }
 
-fn refused(message: &Message<'_>, (code, detail): Refusal) -> Refused {
+fn refused(message: &Message<'_>, (code, detail): PersonRejection) -> Refused {
     Refused {
         index: message.index,
         error: MessageError::new(&message.pointer, code, detail),

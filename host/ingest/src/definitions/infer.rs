@@ -110,7 +110,7 @@ pub async fn infer_event_definition(
 
 /// What is known of a property.
 #[derive(Debug, Default)]
-struct Seen {
+struct PropertyStatistics {
     texts: usize,
     numbers: usize,
     booleans: usize,
@@ -121,7 +121,7 @@ struct Seen {
     values: BTreeSet<String>,
 }
 
-impl Seen {
+impl PropertyStatistics {
     fn take(&mut self, value: Value) {
         match value {
             Value::Null => {}
@@ -188,7 +188,7 @@ fn is_date(text: &str) -> bool {
 /// The properties that describe events, by name, and the names of those that none describes.
 fn infer(events: impl Iterator<Item = Map<String, Value>>) -> (Vec<Value>, Vec<String>) {
     let mut count = 0;
-    let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+    let mut seen: BTreeMap<String, PropertyStatistics> = BTreeMap::new();
     for event in events {
         count += 1;
         for (name, value) in event {

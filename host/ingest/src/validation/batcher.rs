@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::validation::{self, Context, Declared, Found, VersionChecks};
+use crate::validation::{self, Context, Declared, PlacedVerdicts, VersionChecks};
 
 /// So many events that wait are worth one more thread.
 const WORTH_A_THREAD: usize = 128;
@@ -41,7 +41,7 @@ struct AppQueue {
 struct Request {
     context: Context,
     declared: Arc<[Declared]>,
-    reply: oneshot::Sender<Found>,
+    reply: oneshot::Sender<PlacedVerdicts>,
 }
 
 /// Takes what waits of an app until nothing does. What is left when it ends, for whatever reason, is another's.
@@ -58,7 +58,7 @@ impl Batcher {
         workers: &Workers,
         context: &Context,
         declared: &Arc<[Declared]>,
-    ) -> Result<Found, Lost> {
+    ) -> Result<PlacedVerdicts, Lost> {
         let (reply, replied) = oneshot::channel();
         let request = Request {
             context: context.clone(),
@@ -182,7 +182,7 @@ fn run(requests: Vec<Request>) {
 }
 
 /// What is found of each of some requests.
-fn check(context: &Context, requests: &[&[Declared]]) -> Vec<Found> {
+fn check(context: &Context, requests: &[&[Declared]]) -> Vec<PlacedVerdicts> {
     // All events, numbered anew, with the request and the place that each has there.
     let mut owners = Vec::new();
     let mut all = Vec::new();
@@ -196,7 +196,7 @@ fn check(context: &Context, requests: &[&[Declared]]) -> Vec<Found> {
         }
     }
     let owner = |place: usize| owners.get(place).copied();
-    let mut found = vec![Found::new(); requests.len()];
+    let mut found = vec![PlacedVerdicts::new(); requests.len()];
     for (version, declared) in validation::by_version(&all) {
         let mut work = VersionChecks::new(context, version, logs::Kind::Decision);
         let verdicts = work.together(&declared).unwrap_or_else(|| {

@@ -7,55 +7,56 @@ use nudge_plugin_runtime::shadow::{Comparison, Difference, MOST_WAITING, Sample}
 use nudge_plugin_runtime::{Plugins, RolloutPeriod, logs};
 use serde_json::Value;
 
-use crate::validation::{Context, Declared, Found, Verdict, Version, VersionChecks};
+use crate::validation::{Context, Declared, PlacedVerdicts, Verdict, Version, VersionChecks};
 
 /// Shadow candidates and the events that they are shown.
-pub(super) struct Trials(Vec<(Version, Vec<Declared>)>);
+pub(super) struct ShadowRuns(Vec<(Version, Vec<Declared>)>);
 
-impl Trials {
+impl ShadowRuns {
     /// The candidates of some events' definitions; none: there are none, as nearly always.
     pub(super) fn of(declared: &[Declared]) -> Option<Self> {
-        let mut trials: Vec<(Version, Vec<Declared>)> = Vec::new();
+        let mut shadow_runs: Vec<(Version, Vec<Declared>)> = Vec::new();
         for event in declared {
-            let Some((trial, _)) = event.enforced.accepted.shadow() else {
+            let Some((candidate, _)) = event.enforced.accepted.shadow() else {
                 continue;
             };
             let same =
-                |(version, _): &&mut (Version, _)| Arc::ptr_eq(&version.plugin, &trial.plugin);
-            if let Some((_, events)) = trials.iter_mut().find(same) {
+                |(version, _): &&mut (Version, _)| Arc::ptr_eq(&version.plugin, &candidate.plugin);
+            if let Some((_, events)) = shadow_runs.iter_mut().find(same) {
                 events.push(event.clone());
             } else {
-                let (plugin, term) = (Arc::clone(&trial.plugin), Arc::clone(&trial.term));
-                trials.push((Version { plugin, term }, vec![event.clone()]));
+                let (plugin, period) =
+                    (Arc::clone(&candidate.plugin), Arc::clone(&candidate.period));
+                shadow_runs.push((Version { plugin, period }, vec![event.clone()]));
             }
         }
-        (!trials.is_empty()).then_some(Self(trials))
+        (!shadow_runs.is_empty()).then_some(Self(shadow_runs))
     }
 
     /// Has the candidates asked when there is time, or counts that there was none.
-    pub(super) fn offer(self, plugins: &Plugins, context: Context, did: Found) {
-        let terms: Vec<Arc<RolloutPeriod>> = self
+    pub(super) fn offer(self, plugins: &Plugins, context: Context, did: PlacedVerdicts) {
+        let periods: Vec<Arc<RolloutPeriod>> = self
             .0
             .iter()
-            .map(|(version, _)| Arc::clone(&version.term))
+            .map(|(version, _)| Arc::clone(&version.period))
             .collect();
         let app_id = context.app_id;
         let run = move || {
             for (version, declared) in self.0 {
-                let term = Arc::clone(&version.term);
+                let period = Arc::clone(&version.period);
                 let shown: Vec<&Declared> = declared.iter().collect();
                 let would = VersionChecks::new(&context, version, logs::Kind::Shadow).run(&shown);
                 let comparison = compare(&declared, &did, &would);
                 if let Some(recorder) = &context.recorder {
-                    recorder.compared(app_id, &term, comparison);
+                    recorder.compared(app_id, &period, comparison);
                 }
             }
         };
         if !plugins.shadows.offer(app_id, MOST_WAITING, run) {
-            for term in terms {
+            for period in periods {
                 plugins
                     .recorder
-                    .compared(app_id, &term, Comparison::skipped());
+                    .compared(app_id, &period, Comparison::skipped());
             }
         }
     }
@@ -70,10 +71,11 @@ fn shown(verdict: &Verdict) -> Option<Value> {
 }
 
 /// Compares verdicts.
-fn compare(declared: &[Declared], did: &Found, would: &Found) -> Comparison {
+fn compare(declared: &[Declared], did: &PlacedVerdicts, would: &PlacedVerdicts) -> Comparison {
     let mut comparison = Comparison::default();
     comparison.counts.calls = 1;
-    let by_place = |found: &Found| -> HashMap<usize, Verdict> { found.iter().cloned().collect() };
+    let by_place =
+        |found: &PlacedVerdicts| -> HashMap<usize, Verdict> { found.iter().cloned().collect() };
     let (mut did, mut would) = (by_place(did), by_place(would));
     for event in declared {
         let did = did.remove(&event.place).unwrap_or(Verdict::Pass);

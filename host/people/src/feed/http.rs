@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::store::FeedEvent;
 use super::stream::EventStream;
-use super::{EventVerdict, Filter, Place};
+use super::{EventVerdict, FeedPosition, Filter};
 use crate::services::Shared;
 
 /// The events of an app.
@@ -120,12 +120,12 @@ pub async fn list_events(
     let (app_id, now) = (scope.app.id, services.clock.now());
     let list = format!("feed {app_id} {filter:?}");
     let cursors = Cursors::new(&services.secrets, list, now);
-    let after: Option<Place> = cursors.open(query.cursor.as_deref())?;
+    let after: Option<FeedPosition> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let (events, next) = super::page(&mut tx, app_id, &filter, after, limit, now).await?;
     drop(tx);
     let data = Page {
-        next_cursor: next.map(|place| cursors.seal(&place)),
+        next_cursor: next.map(|position| cursors.seal(&position)),
         items: events.into_iter().map(FeedEventView::from).collect(),
     };
     Ok(Data { data })

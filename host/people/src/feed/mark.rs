@@ -9,7 +9,7 @@ use nudge_records::events::SEQ_BLOCK;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{EventKey, Place};
+use super::{EventKey, FeedPosition};
 
 /// Requests that a mark tells from each other.
 pub(super) const REQUESTS: i64 = 64;
@@ -85,16 +85,16 @@ impl Mark {
     }
 
     /// An event is sent.
-    pub(super) fn note(&mut self, place: Place) {
-        if let EventKey::Accepted(seq) = place.event {
+    pub(super) fn note(&mut self, position: FeedPosition) {
+        if let EventKey::Accepted(seq) = position.event {
             self.reach(request_of(seq));
             self.seq = seq;
         }
-        let refused = match place.event {
+        let refused = match position.event {
             EventKey::Accepted(_) => Uuid::nil(),
             EventKey::Rejected(id) => id,
         };
-        (self.at, self.refused) = (self.at, self.refused).max((place.at, refused));
+        (self.at, self.refused) = (self.at, self.refused).max((position.at, refused));
     }
 
     /// Whether a refused event was sent that was received at an instant.
@@ -146,7 +146,7 @@ mod tests {
 
     fn sent(mark: &mut Mark, seq: i64) {
         let event = EventKey::Accepted(seq);
-        mark.note(Place { at: AT, event });
+        mark.note(FeedPosition { at: AT, event });
     }
 
     fn seq(request: i64, place: i64) -> i64 {
@@ -207,11 +207,11 @@ mod tests {
         let at = Timestamp(2);
         sent(&mut mark, seq(1, 0));
         let event = EventKey::Accepted(seq(2, 0));
-        mark.note(Place { at, event });
+        mark.note(FeedPosition { at, event });
         let [one, other] = [Uuid::from_u128(1), Uuid::from_u128(2)];
         assert!(mark.has_refused(other, AT) && !mark.has_refused(one, at));
         let event = EventKey::Rejected(one);
-        mark.note(Place { at, event });
+        mark.note(FeedPosition { at, event });
         assert!(mark.has_refused(one, at) && !mark.has_refused(other, at));
     }
 }

@@ -66,9 +66,9 @@ impl Filter {
     }
 }
 
-/// A place in the feed: an event. Of one instant, those that were taken come first.
+/// A position in the feed: an event. Of one instant, those that were taken come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct FeedPosition {
     /// When it was received.
     pub at: Timestamp,
     /// Which event.
@@ -84,20 +84,20 @@ pub enum EventKey {
     Accepted(i64),
 }
 
-/// A page of the feed, and the place behind which there may be more of it.
+/// A page of the feed, and the position behind which there may be more of it.
 pub async fn page(
     tx: &mut Tx,
     app_id: Uuid,
     filter: &Filter,
-    after: Option<Place>,
+    after: Option<FeedPosition>,
     limit: usize,
     now: Timestamp,
-) -> Result<(Vec<FeedEvent>, Option<Place>)> {
+) -> Result<(Vec<FeedEvent>, Option<FeedPosition>)> {
     let names = names(tx, app_id, filter, after).await?;
     let mut page = Gathering::new(limit);
     let mut stopped = None;
     while let Some(wanted) = page.wanted() {
-        let after = page.last().map(FeedEvent::place).or(after);
+        let after = page.last().map(FeedEvent::position).or(after);
         let (mut events, looked_to) = match &names {
             Some(names) => (
                 accepted(tx, app_id, names, filter, after, wanted).await?,
@@ -106,31 +106,31 @@ pub async fn page(
             None => by_receipt(tx, app_id, filter, after, wanted).await?,
         };
         if filter.wants(EventVerdict::Rejected) {
-            let oldest = full_to(&events, wanted).max(looked_to.map(|place| place.at));
+            let oldest = full_to(&events, wanted).max(looked_to.map(|position| position.at));
             let kept = Some(now.minus(rejected::KEPT));
             let from = kept.max(filter.from).max(oldest);
             let refused = store::rejected(tx, app_id, filter, (after, from), wanted).await?;
             events.extend(refused);
-            events.sort_unstable_by_key(|event| std::cmp::Reverse(event.place()));
+            events.sort_unstable_by_key(|event| std::cmp::Reverse(event.position()));
         }
-        // What was taken behind that place is not known yet.
-        events.retain(|event| Some(event.place()) >= looked_to);
+        // What was taken behind that position is not known yet.
+        events.retain(|event| Some(event.position()) >= looked_to);
         events.truncate(wanted);
         stopped = looked_to.filter(|_| events.len() < wanted);
         page.add(events, |event| event.properties.len());
     }
     let (events, more) = page.end();
-    let last = events.last().filter(|_| more).map(FeedEvent::place);
+    let last = events.last().filter(|_| more).map(FeedEvent::position);
     Ok((events, stopped.or(last)))
 }
 
-/// The names whose events belong to the feed after a place, the one with the newest event first; none: they are too many,
+/// The names whose events belong to the feed after a position, the one with the newest event first; none: they are too many,
 /// or in several shards, which no statement goes through again and again.
 async fn names(
     tx: &mut Tx,
     app_id: Uuid,
     filter: &Filter,
-    after: Option<Place>,
+    after: Option<FeedPosition>,
 ) -> Result<Option<Vec<Name>>> {
     if !filter.wants(EventVerdict::Accepted) {
         return Ok(Some(Vec::new()));
@@ -166,15 +166,15 @@ async fn names(
     Ok(Some(names))
 }
 
-/// The newest events after a place, of whatever name; where there were too few in so many, also the place up to which
+/// The newest events after a position, of whatever name; where there were too few in so many, also the position up to which
 /// they are.
 async fn by_receipt(
     tx: &mut Tx,
     app_id: Uuid,
     filter: &Filter,
-    after: Option<Place>,
+    after: Option<FeedPosition>,
     limit: usize,
-) -> Result<(Vec<FeedEvent>, Option<Place>)> {
+) -> Result<(Vec<FeedEvent>, Option<FeedPosition>)> {
     let mut found = (Vec::new(), None);
     // Mostly all that there are are wanted.
     for most in [limit, MOST_LOOKED_THROUGH] {
@@ -189,13 +189,13 @@ async fn by_receipt(
     Ok(found)
 }
 
-/// The newest events of names after a place.
+/// The newest events of names after a position.
 async fn accepted(
     tx: &mut Tx,
     app_id: Uuid,
     names: &[Name],
     filter: &Filter,
-    after: Option<Place>,
+    after: Option<FeedPosition>,
     limit: usize,
 ) -> Result<Vec<FeedEvent>> {
     let mut newest: Vec<FeedEvent> = Vec::new();
@@ -208,7 +208,7 @@ async fn accepted(
         let from = filter.from.max(oldest);
         let events = store::named(tx, app_id, &name.name, filter, (after, from), limit).await?;
         newest.extend(events);
-        newest.sort_unstable_by_key(|event| std::cmp::Reverse(event.place()));
+        newest.sort_unstable_by_key(|event| std::cmp::Reverse(event.position()));
         newest.truncate(limit);
     }
     Ok(newest)

@@ -8,7 +8,7 @@ use nudge_records::events::SEQ_BLOCK;
 use nudge_records::subjects::AliasKind;
 use uuid::Uuid;
 
-use super::{EventKey, Filter, Place};
+use super::{EventKey, FeedPosition, Filter};
 
 /// An event as the feed shows it.
 #[derive(Debug)]
@@ -43,9 +43,9 @@ pub struct FeedEvent {
 }
 
 impl FeedEvent {
-    /// Its place.
-    pub fn place(&self) -> Place {
-        Place {
+    /// Its position.
+    pub fn position(&self) -> FeedPosition {
+        FeedPosition {
             at: self.received_at,
             event: self.key,
         }
@@ -159,8 +159,8 @@ const REFUSED: &str =
     "r.id, r.event_id, r.name, r.timestamp, r.received_at, r.properties, r.platform, r.app_version, r.source, r.errors,
      a.subject_id, a.kind, a.value";
 
-/// After which place, and not before which instant.
-type Range = (Option<Place>, Option<Timestamp>);
+/// After which position, and not before which instant.
+type Range = (Option<FeedPosition>, Option<Timestamp>);
 
 /// The first names that an app has events of, so many at the most, each with its newest that was received by an instant.
 /// Every name takes two looks into the index, however many events it has.
@@ -188,8 +188,8 @@ pub async fn names(
     .await
 }
 
-/// Before which event, by its receipt and number, those begin that belong to the feed after a place.
-fn end_of(filter: &Filter, after: Option<Place>) -> (Timestamp, i64) {
+/// Before which event, by its receipt and number, those begin that belong to the feed after a position.
+fn end_of(filter: &Filter, after: Option<FeedPosition>) -> (Timestamp, i64) {
     let after = after.map(|after| match after.event {
         EventKey::Accepted(seq) => (after.at, seq),
         EventKey::Rejected(_) => (after.at, i64::MIN),
@@ -199,14 +199,14 @@ fn end_of(filter: &Filter, after: Option<Place>) -> (Timestamp, i64) {
     end.unwrap_or((Timestamp(i64::MAX), i64::MAX))
 }
 
-/// The event that is so many behind a place, whatever it is called; none: there are fewer.
+/// The event that is so many behind a position, whatever it is called; none: there are fewer.
 pub async fn events_behind(
     tx: &mut Tx,
     app_id: Uuid,
     filter: &Filter,
-    after: Option<Place>,
+    after: Option<FeedPosition>,
     number: usize,
-) -> Result<Option<Place>> {
+) -> Result<Option<FeedPosition>> {
     let (end, end_seq) = end_of(filter, after);
     let found: Option<(Timestamp, i64)> = tx
         .sql(
@@ -222,25 +222,25 @@ pub async fn events_behind(
         .bind(count(number.saturating_sub(1)))
         .fetch_optional()
         .await?;
-    Ok(found.map(|(at, seq)| Place {
+    Ok(found.map(|(at, seq)| FeedPosition {
         at,
         event: EventKey::Accepted(seq),
     }))
 }
 
-/// Events after a place and up to another one, newest first by receipt, but for those that the server noted by itself; of
+/// Events after a position and up to another one, newest first by receipt, but for those that the server noted by itself; of
 /// nobody who is being deleted.
 pub async fn by_receipt(
     tx: &mut Tx,
     app_id: Uuid,
     filter: &Filter,
-    (after, up_to): (Option<Place>, Option<Place>),
+    (after, up_to): (Option<FeedPosition>, Option<FeedPosition>),
     limit: usize,
 ) -> Result<Vec<FeedEvent>> {
     let (end, end_seq) = end_of(filter, after);
-    let first = up_to.map(|place| match place.event {
-        EventKey::Accepted(seq) => (place.at, seq),
-        EventKey::Rejected(_) => (place.at, i64::MIN),
+    let first = up_to.map(|position| match position.event {
+        EventKey::Accepted(seq) => (position.at, seq),
+        EventKey::Rejected(_) => (position.at, i64::MIN),
     });
     let from = filter.from.unwrap_or(Timestamp(i64::MIN));
     let (first, first_seq) = first.unwrap_or((from, i64::MIN));

@@ -295,9 +295,9 @@ impl EventStream {
             let mut before = new.iter().peekable();
             for event in self.read(&chosen).await? {
                 // What comes before it in order is settled, whether it was chosen or not.
-                let place = (event.received_at, event.place().event);
-                while let Some((key, _)) = before.next_if(|(key, at)| (*at, *key) < place) {
-                    self.sent.pass(*key, place.1);
+                let position = (event.received_at, event.position().event);
+                while let Some((key, _)) = before.next_if(|(key, at)| (*at, *key) < position) {
+                    self.sent.pass(*key, position.1);
                 }
                 self.write(event, now, &mut text);
             }
@@ -460,12 +460,12 @@ impl EventStream {
         let mut tx = self.services.db.read().await?;
         let mut events = store::at(&mut tx, self.app_id, &seqs).await?;
         events.extend(store::refused(&mut tx, self.app_id, &refused).await?);
-        events.sort_unstable_by_key(FeedEvent::place);
+        events.sort_unstable_by_key(FeedEvent::position);
         Ok(events)
     }
 
     fn write(&mut self, event: FeedEvent, now: Timestamp, text: &mut String) {
-        self.sent.note(event.place());
+        self.sent.note(event.position());
         let expires = now.plus(cursor::LIFETIME);
         let id = cursor::encode(
             &self.services.secrets,

@@ -34,7 +34,7 @@ const SCRUB_AGAIN: Duration = Duration::from_secs(1);
 /// Whose data to delete; none once it is deleted.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Input {
+struct PersonDeletionInput {
     subject_id: Option<Uuid>,
 }
 
@@ -121,7 +121,7 @@ struct Deletion<'a> {
 /// Runs the job to its end.
 pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
     let progress: Progress = job.progress()?;
-    let input: Input = job.input()?;
+    let input: PersonDeletionInput = job.input()?;
     let deleted = Deleted {
         app_id: job.app_id,
         subject_id: input.subject_id.unwrap_or_default(),

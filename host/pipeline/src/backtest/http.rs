@@ -180,7 +180,7 @@ fn input(request: &BacktestRequest, plugin: &Plugin, now: Timestamp) -> Result<I
 
 /// The route of a campaign, below the app's.
 fn place(running: &ActiveCampaign) -> String {
-    let resource = match running.act.kind() {
+    let resource = match running.action.kind() {
         campaign::Kind::Survey => "surveys",
         campaign::Kind::Push | campaign::Kind::InApp => "campaigns",
     };

@@ -225,8 +225,8 @@ pub(super) async fn without_gone(
     let mut there: HashMap<Uuid, bool> = HashMap::new();
     for id in samples.iter().filter_map(subject_of) {
         if let Entry::Vacant(place) = there.entry(id) {
-            let standing = subjects::store::of_subject(&mut tx, app_id, id).await?;
-            place.insert(standing.is_some_and(|standing| !standing.suppressed));
+            let alias_view = subjects::store::of_subject(&mut tx, app_id, id).await?;
+            place.insert(alias_view.is_some_and(|alias_view| !alias_view.suppressed));
         }
     }
     let is_there = |sample: &Value| {

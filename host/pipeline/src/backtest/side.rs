@@ -25,7 +25,7 @@ const ENTRY_BYTES: usize = 200;
 const SUBJECT: u32 = 0;
 
 /// A target, a subject and the timer's key.
-pub(super) type TimerKey = (usize, Uuid, String);
+pub(super) type BacktestTimerKey = (usize, Uuid, String);
 
 /// A timer that is not due yet.
 #[derive(Clone, Debug)]
@@ -111,8 +111,8 @@ pub(super) struct Side {
     routes: HashMap<String, Vec<usize>>,
     everywhere: Vec<usize>,
     states: HashMap<(usize, Uuid), Vec<u8>>,
-    timers: BTreeMap<(i64, TimerKey), Pending>,
-    due: BTreeMap<TimerKey, i64>,
+    timers: BTreeMap<(i64, BacktestTimerKey), Pending>,
+    due: BTreeMap<BacktestTimerKey, i64>,
     pub bytes: usize,
 }
 
@@ -148,12 +148,15 @@ impl Side {
     }
 
     /// The timer that is due next.
-    pub(super) fn next(&self) -> Option<&(i64, TimerKey)> {
+    pub(super) fn next(&self) -> Option<&(i64, BacktestTimerKey)> {
         self.timers.first_key_value().map(|(at, _)| at)
     }
 
     /// Takes a timer that is due; what it is called with.
-    pub(super) fn take(&mut self, at: &(i64, TimerKey)) -> Option<(Pending, trigger::Timer)> {
+    pub(super) fn take(
+        &mut self,
+        at: &(i64, BacktestTimerKey),
+    ) -> Option<(Pending, trigger::Timer)> {
         let pending = self.timers.remove(at)?;
         self.due.remove(&at.1);
         self.bytes = self
@@ -322,7 +325,11 @@ impl Side {
     }
 
     /// When the timers of a target and subject are due, and their keys.
-    fn pending(&self, target: usize, subject: Uuid) -> impl Iterator<Item = (i64, &TimerKey)> {
+    fn pending(
+        &self,
+        target: usize,
+        subject: Uuid,
+    ) -> impl Iterator<Item = (i64, &BacktestTimerKey)> {
         let from = (target, subject, String::new());
         let later = self.due.range(from..).map(|(key, at)| (*at, key));
         later.take_while(move |(_, key)| (key.0, key.1) == (target, subject))
@@ -330,7 +337,7 @@ impl Side {
 
     fn cancel_all(&mut self, target: usize, subject: Uuid) {
         let pending = self.pending(target, subject);
-        let keys: Vec<TimerKey> = pending.map(|(_, key)| key.clone()).collect();
+        let keys: Vec<BacktestTimerKey> = pending.map(|(_, key)| key.clone()).collect();
         for key in &keys {
             self.cancel(key);
         }
@@ -338,10 +345,10 @@ impl Side {
 
     /// Removes the timers that a target and subject have too many of, those that are due last.
     fn cancel_surplus(&mut self, target: usize, subject: Uuid) {
-        let mut pending: Vec<(i64, &TimerKey)> = self.pending(target, subject).collect();
+        let mut pending: Vec<(i64, &BacktestTimerKey)> = self.pending(target, subject).collect();
         pending.sort_unstable();
         let surplus = pending.into_iter().skip(TIMERS_PER_SUBJECT);
-        let keys: Vec<TimerKey> = surplus.map(|(_, key)| key.clone()).collect();
+        let keys: Vec<BacktestTimerKey> = surplus.map(|(_, key)| key.clone()).collect();
         for key in &keys {
             self.cancel(key);
         }
@@ -357,14 +364,14 @@ impl Side {
         self.bytes = (self.bytes + after).saturating_sub(before);
     }
 
-    fn set_timer(&mut self, key: TimerKey, at: i64, pending: Pending) {
+    fn set_timer(&mut self, key: BacktestTimerKey, at: i64, pending: Pending) {
         self.cancel(&key);
         self.bytes += ENTRY_BYTES + pending.payload.len();
         self.due.insert(key.clone(), at);
         self.timers.insert((at, key), pending);
     }
 
-    fn cancel(&mut self, key: &TimerKey) {
+    fn cancel(&mut self, key: &BacktestTimerKey) {
         if let Some(at) = self.due.get(key).copied() {
             drop(self.take(&(at, key.clone())));
         }

@@ -11,7 +11,7 @@ use nudge_wasm::trigger;
 
 use super::people::{People, Scene};
 use super::report::{Report, Verdicts};
-use super::side::{Batch, Concerned, Made, Side, TimerKey};
+use super::side::{BacktestTimerKey, Batch, Concerned, Made, Side};
 use super::window::Request;
 use super::{Context, Match, SLICE};
 
@@ -188,7 +188,7 @@ impl Triggers {
     }
 
     /// Lets a timer fall due that one version has set, or both.
-    fn fall_due(&mut self, at: &(i64, TimerKey)) -> nudge_db::Result<()> {
+    fn fall_due(&mut self, at: &(i64, BacktestTimerKey)) -> nudge_db::Result<()> {
         let (due, (target, subject, key)) = at;
         let mut verdicts = [None, None];
         let (mut event, mut approximate) = (None, false);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use nudge_db::{Db, Timestamp, Tx};
 use nudge_records::dead_letters::store::{self as letters, Filter};
 use nudge_records::dead_letters::{Stage, replay};
-use nudge_records::events::store::{self, Place, Stored};
+use nudge_records::events::store::{self, EventPosition, Stored};
 use nudge_records::events::{MOST_EVENTS, SEQ_BLOCK};
 use uuid::Uuid;
 
@@ -38,7 +38,7 @@ struct Stream {
     /// Those that were read and not given yet.
     read: VecDeque<(i64, Stored)>,
     /// The last one that was read.
-    last: Place,
+    last: EventPosition,
 }
 
 /// A place in the recorded events. An index has them by name and receipt, so that the names are merged here: numbers do not
@@ -49,7 +49,7 @@ pub(super) struct Window {
     until: Timestamp,
     streams: Vec<Stream>,
     /// The next event of each stream that has one.
-    next: BTreeMap<Place, usize>,
+    next: BTreeMap<EventPosition, usize>,
     /// Events of one name that are read at a time.
     most: i64,
 }
@@ -147,7 +147,7 @@ impl Window {
 pub(super) struct Refused {
     app_id: Uuid,
     filter: Filter,
-    after: Option<letters::Place>,
+    after: Option<letters::LetterPosition>,
 }
 
 impl Refused {

@@ -5,7 +5,7 @@ use nudge_db::Timestamp;
 use nudge_platform::clock;
 
 use super::{Error, Step, checks, store};
-use crate::explain::decision::{self, Question, Timer, Told};
+use crate::explain::decision::{self, DecisionQuestion, Timer, Told};
 use crate::services::Services;
 
 /// A timer that the plugin set at the event.
@@ -22,7 +22,7 @@ pub(super) struct Later {
 /// Asks about the timer, if there is or was one. `set`: when one is due that the plugin says it sets.
 pub(super) async fn ask(
     services: &Services,
-    question: Question<'_>,
+    question: DecisionQuestion<'_>,
     trace: &store::Trace,
     set: Option<Timestamp>,
 ) -> Result<Option<Later>, Error> {

@@ -4,7 +4,7 @@ use nudge_campaigns::campaign::CampaignAction;
 use nudge_campaigns::push::verdict::Verdict;
 
 use super::{Step, store};
-use crate::explain::decision::{Person, Question};
+use crate::explain::decision::{DecisionQuestion, Person};
 use crate::messages::past;
 use crate::personalization::{Failure, Recipient, resolve};
 use crate::services::Services;
@@ -12,11 +12,11 @@ use crate::services::Services;
 /// Explains the message of a firing; none: the campaign shows none, or there is nothing to resolve.
 pub(super) async fn step(
     services: &Services,
-    question: Question<'_>,
+    question: DecisionQuestion<'_>,
     person: &Person,
     trace: &store::Trace,
 ) -> nudge_db::Result<Option<Step>> {
-    let CampaignAction::Show(showing) = &question.running.act else {
+    let CampaignAction::Show(showing) = &question.running.action else {
         return Ok(None);
     };
     let step = |passed, detail: &str| Ok(Some(Step::new("personalization", passed, detail)));

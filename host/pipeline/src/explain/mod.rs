@@ -1,7 +1,7 @@
 //! Why a campaign fired or did not, for an event and a subject (contract 13, `explain`).
 //!
 //! The plugin is asked as it was asked when it decided (`decision`); schedule and caps are judged by the rules that
-//! firings are judged by; status and consent are those of then (`standing.rs`). What was forgotten since is taken as it
+//! firings are judged by; status and consent are those of then (`status_and_consent.rs`). What was forgotten since is taken as it
 //! is now. Where the event set a timer, what was decided when that was due is explained too (`later.rs`). Where nobody can say
 //! why, what is left of the event says what became of it (`unasked.rs`).
 
@@ -9,7 +9,7 @@ pub mod decision;
 pub mod http;
 mod later;
 mod message;
-mod standing;
+mod status_and_consent;
 pub mod store;
 mod unasked;
 
@@ -32,14 +32,15 @@ use uuid::Uuid;
 use crate::audience::{self, CountQuestion};
 use crate::history;
 use crate::services::Services;
-use decision::{Person, Question, Told};
+use decision::{DecisionQuestion, Person, Told};
 use later::Later;
 use unasked::Refused;
 
 /// What became of an event for a campaign and subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Outcome)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ExplainedOutcome {
     /// The campaign fired.
     Fired,
     /// It did not: the trigger, the audience or the sample says no, or the campaign does not run.
@@ -83,7 +84,7 @@ impl Step {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Explained {
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: ExplainedOutcome,
     /// What was checked, in the order in which it is.
     pub steps: Vec<Step>,
 }
@@ -113,7 +114,7 @@ struct Campaign {
 }
 
 /// A campaign, as far as it can run.
-enum Found {
+enum FoundCampaign {
     /// It can, whether it does or not.
     Runs(Box<Campaign>),
     /// It can't as it is.
@@ -132,16 +133,16 @@ pub async fn explain(
 ) -> Result<Explained, Error> {
     let found = campaign(services, app, campaign_id).await?;
     let mut tx = services.db.read().await?;
-    let standing = subjects::store::of_subject(&mut tx, app.id, subject_id).await?;
-    let standing = standing.filter(|standing| !standing.suppressed);
-    let standing = standing.ok_or(Error::NotFound)?;
-    let person = decision::person(&mut tx, app, standing.alias).await?;
+    let alias_view = subjects::store::of_subject(&mut tx, app.id, subject_id).await?;
+    let alias_view = alias_view.filter(|alias_view| !alias_view.suppressed);
+    let alias_view = alias_view.ok_or(Error::NotFound)?;
+    let person = decision::person(&mut tx, app, alias_view.alias).await?;
     let person = person.ok_or(Error::NotFound)?;
     let Some((alias, stored)) = history::event_of(&mut tx, app.id, person.id, event_id).await?
     else {
         let detail = "the subject has no event of this id, or it was removed since";
         return Ok(Explained {
-            outcome: Outcome::UnknownEvent,
+            outcome: ExplainedOutcome::UnknownEvent,
             steps: vec![Step::new("event", false, detail)],
         });
     };
@@ -150,16 +151,16 @@ pub async fn explain(
     let letters = letters.await?;
     drop(tx);
     let campaign = match found {
-        Found::Runs(campaign) => campaign,
-        Found::Refused(refused) => {
+        FoundCampaign::Runs(campaign) => campaign,
+        FoundCampaign::Refused(refused) => {
             let left = unasked::refused(services, app, &person, (alias, &stored), refused);
             let mut explained = left.await?;
             explained.steps.extend(letters.into_iter().map(failed));
             return Ok(explained);
         }
-        Found::Untriggered => return Ok(untriggered(&stored)),
+        FoundCampaign::Untriggered => return Ok(untriggered(&stored)),
     };
-    let question = Question {
+    let question = DecisionQuestion {
         app,
         running: &campaign.running,
         alias,
@@ -194,7 +195,7 @@ pub async fn explain(
 fn untriggered(stored: &Stored) -> Explained {
     let detail = "the campaign is transactional: backends send it, and no event triggers it";
     Explained {
-        outcome: Outcome::NotFired,
+        outcome: ExplainedOutcome::NotFired,
         steps: vec![received(stored), Step::new("trigger", false, detail)],
     }
 }
@@ -229,7 +230,7 @@ fn failed(found: FoundLetter) -> Step {
 }
 
 /// The campaign, whether it runs or not: a survey, an in-app message, or a push campaign.
-async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Found, Error> {
+async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<FoundCampaign, Error> {
     if let Some(found) = presented::<surveys::Content>(services, app, id).await? {
         return Ok(found);
     }
@@ -241,7 +242,7 @@ async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Found, Err
     drop(tx);
     let campaign = campaign.ok_or(Error::NotFound)?;
     if campaign.content.mode == push::Mode::Transactional {
-        return Ok(Found::Untriggered);
+        return Ok(FoundCampaign::Untriggered);
     }
     let sending = app.push.get(&id).map(|sending| &**sending);
     let run = push::run(
@@ -252,13 +253,13 @@ async fn campaign(services: &Services, app: &App, id: Uuid) -> Result<Found, Err
         (sending, running(app, id)),
     );
     Ok(match run.await {
-        Ok((_, Some(running))) => Found::Runs(Box::new(Campaign {
+        Ok((_, Some(running))) => FoundCampaign::Runs(Box::new(Campaign {
             running,
             status: campaign.content.status.name(),
             created_at: campaign.created_at,
         })),
-        Ok((_, None)) => Found::Untriggered,
-        Err(error) => Found::Refused(Refused::of((id, &campaign.content), error)?),
+        Ok((_, None)) => FoundCampaign::Untriggered,
+        Err(error) => FoundCampaign::Refused(Refused::of((id, &campaign.content), error)?),
     })
 }
 
@@ -267,7 +268,7 @@ async fn presented<C: Presented>(
     services: &Services,
     app: &App,
     id: Uuid,
-) -> Result<Option<Found>, Error> {
+) -> Result<Option<FoundCampaign>, Error> {
     let mut tx = services.db.read().await?;
     let found = campaigns::find::<C>(&mut tx, app.id, id).await?;
     drop(tx);
@@ -284,12 +285,12 @@ async fn presented<C: Presented>(
         running(app, id),
     );
     Ok(Some(match run.await {
-        Ok(running) => Found::Runs(Box::new(Campaign {
+        Ok(running) => FoundCampaign::Runs(Box::new(Campaign {
             running,
             status,
             created_at: campaign.created_at,
         })),
-        Err(error) => Found::Refused(Refused::of((id, &campaign.content), error)?),
+        Err(error) => FoundCampaign::Refused(Refused::of((id, &campaign.content), error)?),
     }))
 }
 
@@ -302,11 +303,11 @@ async fn finish(
     services: &Services,
     campaign: &Campaign,
     person: &Person,
-    question: Question<'_>,
+    question: DecisionQuestion<'_>,
     trace: &store::Trace,
     (told, later): (Told, Option<Later>),
 ) -> Result<Explained, Error> {
-    let Question {
+    let DecisionQuestion {
         app,
         running,
         stored,
@@ -321,7 +322,7 @@ async fn finish(
             .unwrap_or(stored.received_at),
     };
     let name = &stored.event.name;
-    let standing = standing::read(
+    let then = status_and_consent::read(
         services,
         campaign,
         person,
@@ -329,8 +330,8 @@ async fn finish(
         trace,
         (&told, later.as_ref()),
     );
-    let standing = standing.await?;
-    let mut steps = vec![received(stored), standing.consent, standing.status];
+    let then = then.await?;
+    let mut steps = vec![received(stored), then.consent, then.status];
     let fires = later.as_ref().map_or(told.fires, Later::fires);
     let kept = decided_at.is_some();
     steps.extend(trigger(name, told, running.watch));
@@ -348,16 +349,16 @@ async fn finish(
         let detail = format!("the subject {is} in the campaign's sample of {percent} %");
         steps.push(Step::new("sample", sampled, detail));
     }
-    let mut gate = vec![schedule(app, running, person, at)];
+    let mut delivery_rules = vec![schedule(app, running, person, at)];
     let mut tx = services.db.read().await?;
-    gate.extend(caps(&mut tx, app, running, person, at).await?);
+    delivery_rules.extend(caps(&mut tx, app, running, person, at).await?);
     drop(tx);
     if fires && sampled {
-        gate.extend(message::step(services, question, person, trace).await?);
+        delivery_rules.extend(message::step(services, question, person, trace).await?);
     }
-    let closed = gate.iter().any(|step| !step.passed) || !standing.may_message;
-    steps.extend(gate);
-    let held_back = fires && sampled && (kept || standing.runs && closed);
+    let closed = delivery_rules.iter().any(|step| !step.passed) || !then.may_message;
+    steps.extend(delivery_rules);
+    let held_back = fires && sampled && (kept || then.runs && closed);
     let (outcome, left) = outcome(trace, held_back);
     steps.extend(left);
     Ok(Explained { outcome, steps })
@@ -365,33 +366,33 @@ async fn finish(
 
 /// What became of the event, by what is left of it, and what that says besides. `held_back`: the plugin fires, and
 /// nothing is left of it.
-fn outcome(trace: &store::Trace, held_back: bool) -> (Outcome, Option<Step>) {
+fn outcome(trace: &store::Trace, held_back: bool) -> (ExplainedOutcome, Option<Step>) {
     if let Some(reason) = &trace.suppressed_by {
         let step = Step::new(
             "suppressed",
             false,
             format!("noted as suppressed by {reason}"),
         );
-        return (Outcome::Suppressed, Some(step));
+        return (ExplainedOutcome::Suppressed, Some(step));
     }
     if trace.issued.is_some() {
-        return (Outcome::Fired, None);
+        return (ExplainedOutcome::Fired, None);
     }
     if let Some(until) = trace.deferred_until {
         let until = clock::to_text(until);
         let detail = format!("waits until {until}, for quiet hours or a pause to end");
         return (
-            Outcome::Deferred,
+            ExplainedOutcome::Deferred,
             Some(Step::new("schedule", false, detail)),
         );
     }
     if trace.timer.is_some() {
-        return (Outcome::Waiting, None);
+        return (ExplainedOutcome::Waiting, None);
     }
     let outcome = match (trace.pending, held_back) {
-        (true, _) => Outcome::Processing,
-        (false, true) => Outcome::Suppressed,
-        (false, false) => Outcome::NotFired,
+        (true, _) => ExplainedOutcome::Processing,
+        (false, true) => ExplainedOutcome::Suppressed,
+        (false, false) => ExplainedOutcome::NotFired,
     };
     (outcome, None)
 }
@@ -473,21 +474,25 @@ async fn caps(
     person: &Person,
     at: Timestamp,
 ) -> nudge_db::Result<Vec<Step>> {
-    let kind = running.act.kind();
+    let kind = running.action.kind();
     let cap = &running.rules.cap;
-    let clocks = cap.clocks(running.id, kind, &app.settings.frequency);
-    if clocks.is_empty() {
+    let cap_windows = cap.cap_windows(running.id, kind, &app.settings.frequency);
+    if cap_windows.is_empty() {
         return Ok(vec![Step::new("caps", true, "there is no cap")]);
     }
-    let questions: Vec<audience::Question> = clocks
+    let questions: Vec<audience::PresentationQuestion> = cap_windows
         .iter()
-        .map(|clock| audience::Question::of(person.id, kind, clock, at))
+        .map(|cap_window| audience::PresentationQuestion::of(person.id, kind, cap_window, at))
         .collect();
     let asked = CountQuestion::before(at);
     let counts = audience::counts(tx, app.id, &questions, asked).await?;
-    let steps = clocks.iter().zip(counts).map(|(clock, count)| {
-        let detail = format!("{}: {count} of {}", clock.reason.name(), clock.max);
-        Step::new("caps", count < clock.max, detail)
+    let steps = cap_windows.iter().zip(counts).map(|(cap_window, count)| {
+        let detail = format!(
+            "{}: {count} of {}",
+            cap_window.reason.name(),
+            cap_window.max
+        );
+        Step::new("caps", count < cap_window.max, detail)
     });
     Ok(steps.collect())
 }

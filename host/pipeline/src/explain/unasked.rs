@@ -9,8 +9,8 @@ use nudge_records::dead_letters::store::FoundLetter;
 use nudge_records::events::store::Stored;
 use uuid::Uuid;
 
-use super::{Error, Explained, Outcome, Step, failed, outcome, received, store, trigger};
-use crate::explain::decision::{self, Person, Question};
+use super::{Error, Explained, ExplainedOutcome, Step, failed, outcome, received, store, trigger};
+use crate::explain::decision::{self, DecisionQuestion, Person};
 use crate::services::Services;
 
 /// A campaign that can't run as it is.
@@ -86,7 +86,7 @@ pub(super) async fn refused(
 pub(super) async fn failing(
     services: &Services,
     person: &Person,
-    question: Question<'_>,
+    question: DecisionQuestion<'_>,
     what: &str,
     letters: Vec<FoundLetter>,
 ) -> Result<Explained, Error> {
@@ -98,7 +98,7 @@ pub(super) async fn failing(
         let mut steps = vec![received(stored)];
         steps.extend(failures);
         return Ok(Explained {
-            outcome: Outcome::NotFired,
+            outcome: ExplainedOutcome::NotFired,
             steps,
         });
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::recipients::Recipients;
+use crate::recipients::KnownRecipients;
 use nudge_db::Timestamp;
 use nudge_plugin_runtime::statistics::{CallOutcome, Made};
 use nudge_plugin_runtime::{Reading, Recorder, RolloutPeriod, logs};
@@ -51,13 +51,13 @@ pub(super) struct RecipientBatch {
     /// The campaign whose message it is; none: a preview's.
     pub campaign_id: Option<Uuid>,
     pub plugin: Arc<Plugin>,
-    pub term: Arc<RolloutPeriod>,
+    pub period: Arc<RolloutPeriod>,
     pub recorder: Arc<Recorder>,
     pub now: Timestamp,
     pub seed: u64,
     pub config: Arc<str>,
     pub reading: Arc<Reading>,
-    pub recipients: Recipients,
+    pub recipients: KnownRecipients,
     /// What the plugin is asked for.
     pub kind: logs::Kind,
     /// How often it failed on what was not taken apart.
@@ -96,8 +96,8 @@ impl RecipientBatch {
                 if self.failures < MOST_FAILURES {
                     tracing::warn!(
                         app.id = %self.app_id,
-                        plugin.name = self.term.name,
-                        plugin.version = self.term.version,
+                        plugin.name = self.period.name,
+                        plugin.version = self.period.version,
                         error = %failed,
                         "personalization failed"
                     );
@@ -154,7 +154,7 @@ impl RecipientBatch {
     fn note(&self, entries: &[Entry], outcome: CallOutcome, call: &Call) {
         let made = Made {
             app_id: self.app_id,
-            term: &self.term,
+            period: &self.period,
             items: entries.len(),
             outcome,
             call,

@@ -17,10 +17,10 @@ use uuid::Uuid;
 
 use super::call::{Answer, Entry, RecipientBatch};
 use super::digits;
-use super::trial::ShadowCall;
+use super::shadow::ShadowCall;
 use crate::groups::seed;
 use crate::projection::Subject;
-use crate::recipients::{Reads, Recipients};
+use crate::recipients::{KnownRecipients, Reads};
 
 /// Recipients of one call of a plugin; of one that reads many events of each, fewer: they are in memory together.
 const TOGETHER: usize = 64;
@@ -92,7 +92,7 @@ pub(crate) async fn resolve_for(
         .map(|recipient| recipient.subject_id)
         .collect();
     let reads = reads(spec, accepted, now);
-    let known = Recipients::load(resolver.db, app, &ids, subjects, &reads).await?;
+    let known = KnownRecipients::load(resolver.db, app, &ids, subjects, &reads).await?;
     let mut outcomes: Vec<Result<Values, Failure>> = recipients
         .iter()
         .map(|_| Err(Failure::Unavailable))
@@ -107,7 +107,7 @@ pub(crate) async fn resolve_for(
                 app_id: app.id,
                 campaign_id: campaign,
                 seed: seed(app.id, &plugin),
-                term: Arc::clone(accepted.decider.term_of(&plugin)),
+                period: Arc::clone(accepted.decider.period_of(&plugin)),
                 recorder: Arc::clone(&resolver.plugins.recorder),
                 now,
                 config: Arc::clone(&accepted.config),
@@ -118,15 +118,15 @@ pub(crate) async fn resolve_for(
                 failures: 0,
                 failing: Duration::ZERO,
             };
-            let trial = campaign.and_then(|id| trial(app, id, variant, &work, &entries));
+            let shadow = campaign.and_then(|id| shadow_call(app, id, variant, &work, &entries));
             let span = || traces::NewSpan::internal("plugin personalization", Vec::new());
             let run = move || work.run(&entries);
             let answers = resolver.plugins.workers.run(app.id, run);
             let answers = traces::within(span, answers).await;
             // A panic of the host's is no reason to lose a message.
             let Ok(answers) = answers else { continue };
-            if let Some(trial) = trial {
-                trial.offer(resolver.plugins, answers.clone());
+            if let Some(shadow) = shadow {
+                shadow.offer(resolver.plugins, answers.clone());
             }
             for (place, answer) in places.iter().zip(answers) {
                 let Some(recipient) = recipients.get(*place) else {
@@ -166,7 +166,7 @@ async fn values(
 }
 
 /// What a shadow candidate is shown besides; none: there is no candidate, as nearly always.
-fn trial(
+fn shadow_call(
     app: &App,
     campaign_id: Uuid,
     variant: (&Spec, &Accepted),
@@ -178,7 +178,7 @@ fn trial(
         campaign_id,
         work: RecipientBatch {
             seed: seed(app.id, &candidate.plugin),
-            term: Arc::clone(&candidate.term),
+            period: Arc::clone(&candidate.period),
             reading: Arc::clone(reading),
             plugin: Arc::clone(&candidate.plugin),
             ..work.clone()
@@ -231,7 +231,7 @@ fn by_version(
 }
 
 /// A recipient without what the privacy policy keeps from messages.
-fn entry(app: &App, known: &Recipients, recipient: &Recipient) -> Entry {
+fn entry(app: &App, known: &KnownRecipients, recipient: &Recipient) -> Entry {
     let mut data = recipient.data.clone().unwrap_or_default();
     data.retain(|key, _| !is_withheld(&app.settings.privacy, &Kind::SendData, key));
     Entry {

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{standing, store};
-use crate::runs::standing::RunState;
+use super::{run_state, store};
+use crate::runs::run_state::RunState;
 use crate::services::Services;
 
 /// The kind of the job.
@@ -36,7 +36,9 @@ pub(super) struct Input {
     pub campaign_id: Uuid,
     pub kind: Kind,
     pub plan: Plan,
-    pub occasion: Timestamp,
+    /// The instant of the run. Jobs in the database call it `occasion`.
+    #[serde(rename = "occasion")]
+    pub run_at: Timestamp,
     /// Whoever comes after this one came after the run began.
     pub last: Uuid,
     /// Whose time was before this gets nothing: the campaign was not active then.
@@ -51,7 +53,7 @@ pub(super) struct Input {
 impl Input {
     /// When the run reaches somebody of a time zone; none: it does not.
     fn reaches(&self, timezone: Option<&str>) -> Option<Timestamp> {
-        let at = self.plan.reaches(self.occasion, timezone);
+        let at = self.plan.reaches(self.run_at, timezone);
         let is_late = self.begins_at.is_some_and(|begins_at| at < begins_at);
         let has_next = self
             .overtaken
@@ -79,8 +81,8 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
         job.check()?;
         let mut tx = services.db.read().await?;
         let now = services.clock.now();
-        let standing = standing::standing(&mut tx, job.app_id, input.campaign_id);
-        match standing.await? {
+        let state = run_state::read(&mut tx, job.app_id, input.campaign_id);
+        match state.await? {
             RunState::Runs => {}
             RunState::Rests => return Err(Error::Wait(REST)),
             RunState::Over => break,
@@ -104,7 +106,7 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
             break;
         }
     }
-    let done = json!({"campaignId": input.campaign_id, "at": clock::to_text(input.occasion), "subjects": progress.subjects});
+    let done = json!({"campaignId": input.campaign_id, "at": clock::to_text(input.run_at), "subjects": progress.subjects});
     forget_places(services, job, input, progress).await?;
     Ok(done)
 }
@@ -136,8 +138,8 @@ async fn forget_places(
 }
 
 /// The key of a run's occasions. Keys are in the order of runs.
-pub(super) fn key(occasion: Timestamp) -> String {
-    format!("run {}", clock::to_text(occasion))
+pub(super) fn key(run_at: Timestamp) -> String {
+    format!("run {}", clock::to_text(run_at))
 }
 
 /// Goes through one page; answers whether there may be more.
@@ -156,7 +158,7 @@ async fn page(
     let Some((newest, people)) = people else {
         return Ok(false);
     };
-    let key = key(input.occasion);
+    let key = key(input.run_at);
     let mut room = services.pipeline.room_for_occasions();
     let occasion = |person: &store::Person| {
         let at = input.reaches(person.timezone.as_deref())?;

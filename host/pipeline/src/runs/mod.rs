@@ -1,6 +1,6 @@
 //! Runs of campaigns by the calendar: each is begun once, and reaches each person once.
 
 pub mod job;
-mod standing;
+mod run_state;
 pub mod store;
 pub mod watch;

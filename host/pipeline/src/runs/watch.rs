@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::job::{self, Input};
-use super::standing::{self, RunState};
+use super::run_state::{self, RunState};
 use super::store as runs;
 use crate::services::Shared;
 
@@ -87,7 +87,7 @@ async fn begin(
         campaign_id,
         kind: planned.kind,
         plan,
-        occasion: run.occasion,
+        run_at: run.occasion,
         last: runs::newest_subject(&mut tx, app_id).await?,
         begins_at: Some(run.begins_at),
         overtaken: after
@@ -126,14 +126,14 @@ async fn look(
     };
     // Of one moment: what waits may become something else that waits.
     let mut tx = services.db.snapshot().await?;
-    let standing = standing::standing(&mut tx, app_id, id).await?;
+    let state = run_state::read(&mut tx, app_id, id).await?;
     let ended = match planned.job_id {
         Some(job_id) => runs::has_ended(&mut tx, app_id, job_id).await?,
         None => true,
     };
     let waiting = runs::waiting(&mut tx, app_id, id).await?;
     drop(tx);
-    let next = match standing {
+    let next = match state {
         // Whoever saves the campaign has it looked at.
         RunState::Rests => Some(now.plus(LOOK_LATER)),
         RunState::Runs if ended && waiting.nobody() => {
@@ -225,7 +225,7 @@ impl Look<'_> {
         }
         let (app_id, id, kind) = (planned.app_id, planned.campaign_id, planned.kind);
         let mut tx = services.db.read().await?;
-        let on_offer = standing::is_on_offer(kind, &mut tx, app_id, id, now).await?;
+        let on_offer = run_state::is_on_offer(kind, &mut tx, app_id, id, now).await?;
         drop(tx);
         if on_offer {
             return Ok(Some(now.plus(LOOK_LATER)));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use nudge_apps::App;
 use nudge_apps::services::Services;
 use nudge_campaigns::segments::SWEEP_EVERY;
-use nudge_campaigns::segments::looking::{self, Asked};
+use nudge_campaigns::segments::looking::{self, SegmentVersion};
 use nudge_db::{Result, Timestamp};
 use nudge_platform::due::{FirstError, Next, Pacer};
 use nudge_platform::jobs;
@@ -15,7 +15,7 @@ use nudge_records::subjects::{self, link::Link};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::decide::{Means, Question, decide};
+use super::decide::{Means, SegmentConditions, decide};
 use super::{members, store};
 use crate::services::Shared;
 
@@ -187,15 +187,15 @@ pub async fn look_afterwards(
 /// Looks at people, and forgets that they were to be looked at, unless they have changed meanwhile.
 async fn look(by: Means<'_>, app: &App, people: &[Uuid]) -> Result<()> {
     let watched = &app.segments.watched;
-    let questions: Vec<Question> = watched.iter().map(Question::from).collect();
-    let asked: Vec<Asked> = watched
+    let conditions: Vec<SegmentConditions> = watched.iter().map(SegmentConditions::from).collect();
+    let asked: Vec<SegmentVersion> = watched
         .iter()
         .map(|segment| (segment.id, segment.version))
         .collect();
     let mut tx = by.db.read().await?;
     let found = crate::store::subjects_of(&mut tx, app.id, people).await?;
     drop(tx);
-    let answers = decide(by, app.id, &questions, &found).await?;
+    let answers = decide(by, app.id, &conditions, &found).await?;
     let looked: Vec<_> = found.into_iter().zip(answers).collect();
     let now = by.clock.now();
     let mut tx = by.db.write().await?;

@@ -31,14 +31,14 @@ const PEOPLE: usize = 64;
 
 /// Conditions and what they are called.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct SegmentConditions {
     /// The segment, or nil for conditions that are none's.
     pub id: Uuid,
     /// The configuration by which the plugin decides.
     pub accepted: Accepted,
 }
 
-impl From<&Arc<ActiveSegment>> for Question {
+impl From<&Arc<ActiveSegment>> for SegmentConditions {
     fn from(segment: &Arc<ActiveSegment>) -> Self {
         Self {
             id: segment.id,
@@ -54,29 +54,31 @@ pub(super) type Answers = Vec<Option<bool>>;
 pub(super) async fn decide(
     by: Means<'_>,
     app_id: Uuid,
-    questions: &[Question],
+    conditions: &[SegmentConditions],
     people: &[Subject],
 ) -> Result<Vec<Answers>> {
-    let Some(first) = questions.first() else {
+    let Some(first) = conditions.first() else {
         return Ok(people.iter().map(|_| Vec::new()).collect());
     };
     let plugin = Arc::clone(&first.accepted.decider.plugin);
     let ids: Vec<Uuid> = people.iter().map(|person| person.id).collect();
     let mut tx = by.db.read().await?;
-    let reads_properties = questions.iter().any(|asked| asked.accepted.reads_subject());
+    let reads_properties = conditions
+        .iter()
+        .any(|asked| asked.accepted.reads_subject());
     let mut properties = if reads_properties {
         by_person(store::properties(&mut tx, app_id, &ids).await?)
     } else {
         HashMap::new()
     };
-    let names: BTreeSet<&str> = questions
+    let names: BTreeSet<&str> = conditions
         .iter()
         .flat_map(|asked| asked.accepted.history())
         .map(String::as_str)
         .collect();
     let now = by.clock.now();
     let mut ledgers = Vec::new();
-    for chunk in people.chunks((PAIRS / questions.len()).clamp(1, PEOPLE)) {
+    for chunk in people.chunks((PAIRS / conditions.len()).clamp(1, PEOPLE)) {
         let mut ledger = ledger(by.db, app_id, chunk, now);
         ledger.properties = chunk
             .iter()
@@ -98,8 +100,8 @@ pub(super) async fn decide(
         let call = Call {
             plugin: Arc::clone(&plugin),
             app_id,
-            questions: questions.to_vec(),
-            answers: vec![vec![None; questions.len()]; ledger.subjects.len()],
+            conditions: conditions.to_vec(),
+            answers: vec![vec![None; conditions.len()]; ledger.subjects.len()],
             ledger: Arc::new(Mutex::new(ledger)),
             now,
             _turn: by.turn.map(Arc::clone),
@@ -179,7 +181,7 @@ fn ledger(db: &Db, app_id: Uuid, people: &[Subject], now: Timestamp) -> Ledger {
 struct Call {
     plugin: Arc<nudge_wasm::Plugin>,
     app_id: Uuid,
-    questions: Vec<Question>,
+    conditions: Vec<SegmentConditions>,
     ledger: Arc<Mutex<Ledger>>,
     now: Timestamp,
     answers: Vec<Answers>,
@@ -188,22 +190,22 @@ struct Call {
 
 impl Call {
     fn run(mut self) -> Result<Vec<Answers>> {
-        let (people, questions) = (0..self.answers.len(), 0..self.questions.len());
-        self.ask(people, questions)?;
+        let (people, conditions) = (0..self.answers.len(), 0..self.conditions.len());
+        self.ask(people, conditions)?;
         Ok(self.answers)
     }
 
     /// Asks about some people and conditions; where that fails, about halves, down to one of each.
-    fn ask(&mut self, people: Range<usize>, questions: Range<usize>) -> Result<()> {
+    fn ask(&mut self, people: Range<usize>, conditions: Range<usize>) -> Result<()> {
         let view = View {
             ledger: Arc::clone(&self.ledger),
-            campaigns: questions.clone().collect(),
+            campaigns: conditions.clone().collect(),
             transcript: None,
         };
-        let batch = self.batch(&people, &questions);
+        let batch = self.batch(&people, &conditions);
         let failed = match self.plugin.evaluate(batch, Box::new(view)) {
             Ok(outcome) => {
-                self.accept(&people, &questions, &outcome);
+                self.accept(&people, &conditions, &outcome);
                 return Ok(());
             }
             Err(failed) => failed,
@@ -215,13 +217,13 @@ impl Call {
         }
         if people.len() > 1 {
             let middle = people.start + people.len() / 2;
-            self.ask(people.start..middle, questions.clone())?;
-            return self.ask(middle..people.end, questions);
+            self.ask(people.start..middle, conditions.clone())?;
+            return self.ask(middle..people.end, conditions);
         }
-        if questions.len() > 1 {
-            let middle = questions.start + questions.len() / 2;
-            self.ask(people.clone(), questions.start..middle)?;
-            return self.ask(people, middle..questions.end);
+        if conditions.len() > 1 {
+            let middle = conditions.start + conditions.len() / 2;
+            self.ask(people.clone(), conditions.start..middle)?;
+            return self.ask(people, middle..conditions.end);
         }
         if failed.was_starved() {
             // The machine was busy: nothing is known of the plugin.
@@ -229,12 +231,12 @@ impl Call {
                 "no time for a plugin",
             )));
         }
-        let segment = self.questions.get(questions.start).map(|asked| asked.id);
+        let segment = self.conditions.get(conditions.start).map(|asked| asked.id);
         tracing::warn!(app.id = %self.app_id, segment.id = ?segment, error = %failed, "a segment can't be decided for somebody");
         Ok(())
     }
 
-    fn batch(&self, people: &Range<usize>, questions: &Range<usize>) -> trigger::Batch {
+    fn batch(&self, people: &Range<usize>, conditions: &Range<usize>) -> trigger::Batch {
         let event = scheduled_work::event(self.app_id, self.now).event;
         let items = people.clone().map(|person| trigger::Item {
             subject: u32::try_from(person).unwrap_or(u32::MAX),
@@ -248,7 +250,7 @@ impl Call {
         });
         let items: Vec<trigger::Item> = items.collect();
         let numbers: Vec<u32> = (0..).take(items.len()).collect();
-        let asked = self.questions.get(questions.clone()).unwrap_or_default();
+        let asked = self.conditions.get(conditions.clone()).unwrap_or_default();
         let campaigns = asked.iter().map(|asked| trigger::Campaign {
             id: asked.id,
             config: Arc::clone(&asked.accepted.config),
@@ -267,18 +269,18 @@ impl Call {
     fn accept(
         &mut self,
         people: &Range<usize>,
-        questions: &Range<usize>,
+        conditions: &Range<usize>,
         outcome: &trigger::TriggerOutcome,
     ) {
         let asked = self.answers.get_mut(people.clone()).unwrap_or_default();
         for answers in asked.iter_mut() {
-            let answers = answers.get_mut(questions.clone()).unwrap_or_default();
+            let answers = answers.get_mut(conditions.clone()).unwrap_or_default();
             answers.fill(Some(false));
         }
         for fired in &outcome.fired {
-            let question = questions.start + fired.campaign as usize;
+            let condition = conditions.start + fired.campaign as usize;
             let person = asked.get_mut(fired.item as usize);
-            if let Some(answer) = person.and_then(|answers| answers.get_mut(question)) {
+            if let Some(answer) = person.and_then(|answers| answers.get_mut(condition)) {
                 *answer = Some(true);
             }
         }

@@ -4,7 +4,7 @@
 use nudge_apps::segments::ActiveSegment;
 use nudge_apps::services::Services as Apps;
 use nudge_campaigns::apps;
-use nudge_campaigns::segments::looking::{Asked, Input};
+use nudge_campaigns::segments::looking::{SegmentMembersInput, SegmentVersion};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::audit;
 use nudge_platform::jobs::{self, Error, NewJob, RunningJob};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use uuid::Uuid;
 
-use super::decide::{Means, Question, decide};
+use super::decide::{Means, SegmentConditions, decide};
 use super::members;
 use super::store;
 use crate::services::Services;
@@ -35,7 +35,7 @@ struct Progress {
     people: i64,
     /// The segments that everybody is looked at for, and the versions of their conditions; none: it has not begun.
     #[serde(default)]
-    asked: Option<Vec<Asked>>,
+    asked: Option<Vec<SegmentVersion>>,
     /// When the first people were looked at: no answer is older, however long the rest takes.
     #[serde(default)]
     began: Option<Timestamp>,
@@ -83,7 +83,7 @@ pub async fn run_forgetting(services: &Services, job: &mut RunningJob) -> Result
 
 /// Goes through an app's people.
 pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
-    let input: Input = job.input()?;
+    let input: SegmentMembersInput = job.input()?;
     let mut progress: Progress = job.progress()?;
     let began = progress.began.unwrap_or_else(|| match progress.asked {
         // It was begun by an older server.
@@ -127,12 +127,12 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
 async fn segments(
     services: &Apps,
     app_id: Uuid,
-    asked: Option<&[Asked]>,
+    asked: Option<&[SegmentVersion]>,
 ) -> nudge_db::Result<Option<Vec<Arc<ActiveSegment>>>> {
     let Some(mut app) = services.apps.get(app_id).await? else {
         return Ok(None);
     };
-    let knows = |asked: &Asked| {
+    let knows = |asked: &SegmentVersion| {
         let mut all = app.segments.all.iter();
         all.any(|segment| (segment.id, segment.version) == *asked)
     };
@@ -170,8 +170,8 @@ async fn page(
         return Ok(false);
     };
     let count = i64::try_from(people.len()).unwrap_or_default();
-    let questions: Vec<Question> = segments.iter().map(Question::from).collect();
-    let asked: Vec<Asked> = segments
+    let conditions: Vec<SegmentConditions> = segments.iter().map(SegmentConditions::from).collect();
+    let asked: Vec<SegmentVersion> = segments
         .iter()
         .map(|segment| (segment.id, segment.version))
         .collect();
@@ -181,7 +181,7 @@ async fn page(
         let Some(app) = services.apps.get(app_id).await? else {
             return Ok(false);
         };
-        let answers = decide(Means::of(services), app_id, &questions, &left).await?;
+        let answers = decide(Means::of(services), app_id, &conditions, &left).await?;
         let looked: Vec<_> = left.into_iter().zip(answers).collect();
         let now = services.clock.now();
         let mut tx = services.db.write().await?;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use nudge_apps::App;
 use nudge_campaigns::apps;
-use nudge_campaigns::segments::looking::Asked;
+use nudge_campaigns::segments::looking::SegmentVersion;
 use nudge_campaigns::segments::{self, Change, Watch};
 use nudge_db::{Result, Timestamp, Tx};
 use nudge_platform::id;
@@ -12,7 +12,7 @@ use nudge_records::scheduled_work::{self, NewOccasion};
 use uuid::Uuid;
 
 use super::decide::Answers;
-use super::store::{self, Membership, Standing};
+use super::store::{self, Membership, SegmentCoverage};
 use crate::projection::Subject;
 
 /// What a look at people has led to.
@@ -31,7 +31,7 @@ pub(super) struct Written {
 pub(super) async fn write(
     tx: &mut Tx,
     app: &App,
-    (asked, lock): (&[Asked], &'static str),
+    (asked, lock): (&[SegmentVersion], &'static str),
     people: &[(Subject, Answers)],
     now: Timestamp,
 ) -> Result<Written> {
@@ -42,17 +42,17 @@ pub(super) async fn write(
     let ids: Vec<Uuid> = people.iter().map(|(person, _)| person.id).collect();
     let versions = store::hold(tx, app.id, &ids).await?;
     let segments: Vec<Uuid> = asked.iter().map(|(id, _)| *id).collect();
-    let standings = store::standings(tx, app.id, &segments, lock).await?;
-    let is_current = |(id, version): &Asked| {
-        standings
+    let coverages = store::coverages(tx, app.id, &segments, lock).await?;
+    let is_current = |(id, version): &SegmentVersion| {
+        coverages
             .get(id)
-            .is_some_and(|standing| standing.audience_version == *version)
+            .is_some_and(|coverage| coverage.audience_version == *version)
     };
     if !asked.iter().all(is_current) || !knows_who_waits(tx, app).await? {
         written.outdated = true;
         return Ok(written);
     }
-    written.is_first = !standings.values().all(Standing::is_based);
+    written.is_first = !coverages.values().all(SegmentCoverage::is_based);
     let before = store::memberships(tx, app.id, &ids).await?;
     let mut changes = Changes::default();
     for (person, answers) in people {
@@ -60,7 +60,7 @@ pub(super) async fn write(
             None => {}
             Some(version) if *version != person.version => written.changed.push(person.id),
             Some(_) => {
-                changes.compare(person.id, asked, answers, &before, &standings);
+                changes.compare(person.id, asked, answers, &before, &coverages);
             }
         }
     }
@@ -93,10 +93,10 @@ impl Changes {
     fn compare(
         &mut self,
         person: Uuid,
-        asked: &[Asked],
+        asked: &[SegmentVersion],
         answers: &Answers,
         before: &HashSet<Membership>,
-        standings: &HashMap<Uuid, Standing>,
+        coverages: &HashMap<Uuid, SegmentCoverage>,
     ) {
         for ((segment_id, _), is_in) in asked.iter().zip(answers) {
             let membership = (*segment_id, person);
@@ -109,8 +109,8 @@ impl Changes {
                 Change::Enter => self.entered.push(membership),
                 Change::Exit => self.left.push(membership),
             }
-            let standing = standings.get(segment_id);
-            if standing.is_some_and(|standing| standing.knows(person)) {
+            let coverage = coverages.get(segment_id);
+            if coverage.is_some_and(|coverage| coverage.knows(person)) {
                 let segment_id = *segment_id;
                 self.told.push((person, Watch { segment_id, on }));
             }
@@ -118,7 +118,7 @@ impl Changes {
     }
 }
 
-impl Standing {
+impl SegmentCoverage {
     /// Whether everybody was looked at under the conditions as they are.
     fn is_based(&self) -> bool {
         self.based_version == self.audience_version

@@ -10,7 +10,7 @@ use nudge_platform::turns::{Turn, Turns};
 use nudge_plugin_runtime::Accepted;
 use uuid::Uuid;
 
-use super::decide::{Means, Question, decide};
+use super::decide::{Means, SegmentConditions, decide};
 use crate::services::Services;
 
 /// Of more people only so many, chosen by chance, are asked about. Up to here a count is exact, as totals are (contract 0).
@@ -75,7 +75,7 @@ async fn find(
     drop(tx);
     // The end of an id is chance: so whoever is left out because time is up is left out by chance.
     ids.sort_unstable_by_key(|id| id.as_u128().reverse_bits());
-    let question = [Question {
+    let conditions = [SegmentConditions {
         id: Uuid::nil(),
         accepted: accepted.clone(),
     }];
@@ -93,7 +93,7 @@ async fn find(
         let mut tx = services.db.read().await?;
         let people = crate::store::subjects_of(&mut tx, app_id, page).await?;
         drop(tx);
-        let answers = decide(means, app_id, &question, &people).await?;
+        let answers = decide(means, app_id, &conditions, &people).await?;
         asked += i64::try_from(people.len()).unwrap_or_default();
         let answered = people.iter().zip(answers);
         members.extend(answered.filter_map(|(person, answers)| {

@@ -13,9 +13,9 @@ pub(super) type Membership = (Uuid, Uuid);
 /// Rows that one statement removes at the most.
 const STEP: i64 = 500;
 
-/// What is known of a segment's members.
+/// Of whom it is known whether they are in a segment.
 #[derive(Clone, Copy, Debug, nudge_db::FromRow)]
-pub(super) struct Standing {
+pub(super) struct SegmentCoverage {
     pub id: Uuid,
     /// The version of the conditions.
     pub audience_version: i64,
@@ -100,14 +100,14 @@ pub(super) async fn hold(
     Ok(rows.into_iter().map(|row| (row.id, row.version)).collect())
 }
 
-/// What is known of segments; nobody changes them until the transaction ends, if `lock` says so.
-pub(super) async fn standings(
+/// Of whom it is known whether they are in segments; nobody changes them until the transaction ends, if `lock` says so.
+pub(super) async fn coverages(
     tx: &mut Tx,
     app_id: Uuid,
     segments: &[Uuid],
     lock: &'static str,
-) -> Result<HashMap<Uuid, Standing>> {
-    let rows: Vec<Standing> = tx
+) -> Result<HashMap<Uuid, SegmentCoverage>> {
+    let rows: Vec<SegmentCoverage> = tx
         .sql(
             "SELECT id, audience_version, based_version, newest_subject, looked_to, looked_version
              FROM segments WHERE app_id = $1 AND id IN ",

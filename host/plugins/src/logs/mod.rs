@@ -81,7 +81,7 @@ fn some_ids(ids: &[Uuid]) -> Option<Arc<str>> {
 struct Line {
     id: Uuid,
     app_id: Uuid,
-    term: Arc<RolloutPeriod>,
+    period: Arc<RolloutPeriod>,
     at: Timestamp,
     level: Level,
     kind: Kind,
@@ -107,11 +107,11 @@ struct Window {
     lines: usize,
     subjects: usize,
     dropped: u64,
-    term: Arc<RolloutPeriod>,
+    period: Arc<RolloutPeriod>,
 }
 
 /// A plugin in an app.
-type Place = (Uuid, Uuid, String);
+type LogWindowKey = (Uuid, Uuid, String);
 
 /// Lines on their way to the database.
 #[derive(Debug, Default)]
@@ -123,7 +123,7 @@ pub(super) struct Taken {
 #[derive(Debug, Default)]
 struct WaitingLines {
     taken: Taken,
-    windows: HashMap<Place, Window>,
+    windows: HashMap<LogWindowKey, Window>,
 }
 
 /// Lines that wait for the database.
@@ -137,7 +137,7 @@ impl Logs {
     pub(super) fn write(
         &self,
         app_id: Uuid,
-        term: &Arc<RolloutPeriod>,
+        period: &Arc<RolloutPeriod>,
         kind: Kind,
         lines: &[LogLine],
         topics: Topics,
@@ -147,13 +147,13 @@ impl Logs {
         let (campaign_ids, event_ids) = (some_ids(&topics.campaigns), some_ids(&topics.events));
         let mut waiting = self.waiting.lock();
         let WaitingLines { taken, windows } = &mut *waiting;
-        let place = (app_id, term.owner, term.name.clone());
+        let key = (app_id, period.owner, period.name.clone());
         let window = windows
-            .entry(place)
-            .or_insert_with(|| Window::new(term, now));
+            .entry(key)
+            .or_insert_with(|| Window::new(period, now));
         if window.minute != minute(now) {
             taken.lines.extend(window.last_line(app_id, now));
-            *window = Window::new(term, now);
+            *window = Window::new(period, now);
         }
         let room = MOST_LINES
             .saturating_sub(window.lines)
@@ -174,7 +174,7 @@ impl Logs {
         taken.lines.extend(lines.iter().take(kept).map(|line| Line {
             id: nudge_platform::id::new(now),
             app_id,
-            term: Arc::clone(term),
+            period: Arc::clone(period),
             at: now,
             level: line.level,
             kind,
@@ -224,8 +224,8 @@ impl Logs {
         let kept = MOST_WAITING.min(earlier.lines.len());
         let lost = earlier.lines.split_off(kept);
         for line in &lost {
-            let place = (line.app_id, line.term.owner, line.term.name.clone());
-            if let Some(window) = windows.get_mut(&place) {
+            let key = (line.app_id, line.period.owner, line.period.name.clone());
+            if let Some(window) = windows.get_mut(&key) {
                 window.dropped += 1;
             }
         }
@@ -238,13 +238,13 @@ impl Logs {
 }
 
 impl Window {
-    fn new(term: &Arc<RolloutPeriod>, now: Timestamp) -> Self {
+    fn new(period: &Arc<RolloutPeriod>, now: Timestamp) -> Self {
         Self {
             minute: minute(now),
             lines: 0,
             subjects: 0,
             dropped: 0,
-            term: Arc::clone(term),
+            period: Arc::clone(period),
         }
     }
 
@@ -253,7 +253,7 @@ impl Window {
         (self.dropped > 0).then(|| Line {
             id: nudge_platform::id::new(now),
             app_id,
-            term: Arc::clone(&self.term),
+            period: Arc::clone(&self.period),
             at: now,
             level: Level::Warn,
             kind: Kind::Dropped,
@@ -282,7 +282,7 @@ mod tests {
     const NOW: Timestamp = Timestamp(60_000_000);
     const LATER: Timestamp = Timestamp(120_000_000);
 
-    fn term() -> Arc<RolloutPeriod> {
+    fn period() -> Arc<RolloutPeriod> {
         Arc::new(RolloutPeriod {
             owner: APP,
             name: "cart".to_owned(),
@@ -308,11 +308,11 @@ mod tests {
 
     #[test]
     fn what_is_past_the_limit_is_counted_in_a_line() {
-        let (logs, term) = (Logs::default(), term());
+        let (logs, period) = (Logs::default(), period());
         let write = |app_id, count, now| {
             logs.write(
                 app_id,
-                &term,
+                &period,
                 Kind::Decision,
                 &lines(count),
                 about(vec![APP]),
@@ -340,12 +340,12 @@ mod tests {
 
     #[test]
     fn lines_about_too_many_subjects_are_not_kept() {
-        let (logs, term) = (Logs::default(), term());
+        let (logs, period) = (Logs::default(), period());
         let subjects = |count: usize| (0..count).map(|_| APP).collect::<Vec<Uuid>>();
         for count in [MOST_SUBJECTS, 1] {
             logs.write(
                 APP,
-                &term,
+                &period,
                 Kind::Decision,
                 &lines(1),
                 about(subjects(count)),
@@ -358,13 +358,13 @@ mod tests {
 
     #[test]
     fn lines_come_back_in_order_after_a_failed_write() {
-        let (logs, term) = (Logs::default(), term());
+        let (logs, period) = (Logs::default(), period());
         let write = |message: &str| {
             let line = LogLine {
                 level: Level::Error,
                 message: message.to_owned(),
             };
-            logs.write(APP, &term, Kind::Shadow, &[line], about(vec![APP]), NOW);
+            logs.write(APP, &period, Kind::Shadow, &[line], about(vec![APP]), NOW);
         };
         write("one");
         let taken = logs.take(NOW);
@@ -378,11 +378,11 @@ mod tests {
 
     #[test]
     fn what_comes_back_leaves_no_more_waiting_than_may_wait() {
-        let (logs, term) = (Logs::default(), term());
+        let (logs, period) = (Logs::default(), period());
         let minute = |number: usize| Timestamp(NOW.0 + 60_000_000 * i64::try_from(number).unwrap());
         let write = |number: usize| {
             let (lines, topics) = (lines(MOST_LINES), about(vec![APP]));
-            logs.write(APP, &term, Kind::Decision, &lines, topics, minute(number));
+            logs.write(APP, &period, Kind::Decision, &lines, topics, minute(number));
         };
         let minutes = MOST_WAITING / MOST_LINES;
         for number in 0..minutes {

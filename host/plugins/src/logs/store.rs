@@ -56,10 +56,10 @@ pub(crate) async fn add(tx: &mut Tx, taken: &Taken) -> Result<()> {
         let lines = || lines.iter();
         let table = Rows::new()
             .uuids(lines().map(|line| line.id))
-            .uuids(lines().map(|line| line.term.owner))
-            .texts(lines().map(|line| line.term.name.clone()))
+            .uuids(lines().map(|line| line.period.owner))
+            .texts(lines().map(|line| line.period.name.clone()))
             .uuids(lines().map(|line| line.app_id))
-            .texts(lines().map(|line| line.term.version.clone()))
+            .texts(lines().map(|line| line.period.version.clone()))
             .timestamps(lines().map(|line| line.at))
             .integers(lines().map(|line| rank(line.level)))
             .texts(lines().map(|line| line.kind.name().to_owned()))

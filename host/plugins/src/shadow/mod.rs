@@ -24,7 +24,7 @@ pub const MOST_WAITING: (usize, usize) = (8, 64);
 /// Differences that are kept of a candidate in an app.
 pub(super) const MOST_SAMPLES: usize = 100;
 /// Candidates whose numbers wait for the database at the most.
-const MOST_TERMS: usize = 1024;
+const MOST_PERIODS: usize = 1024;
 
 /// What a candidate would have decided, against what the active version did. Each decision that both made counts once: as
 /// `same`, `added`, `removed`, `changed` or `failed`.
@@ -176,25 +176,25 @@ impl Comparison {
 }
 
 /// A candidate in an app.
-type Place = (Arc<RolloutPeriod>, Uuid);
+type ComparisonKey = (Arc<RolloutPeriod>, Uuid);
 
 /// Comparisons that wait for the database.
 #[derive(Debug, Default)]
 pub(super) struct Comparisons {
-    waiting: Mutex<HashMap<Place, Comparison>>,
+    waiting: Mutex<HashMap<ComparisonKey, Comparison>>,
 }
 
 /// Comparisons on their way to the database.
 #[derive(Debug, Default)]
-pub(super) struct Taken(Vec<(Place, Comparison)>);
+pub(super) struct Taken(Vec<(ComparisonKey, Comparison)>);
 
 impl Comparisons {
     /// Adds a comparison.
-    pub(super) fn add(&self, app_id: Uuid, term: &Arc<RolloutPeriod>, comparison: Comparison) {
+    pub(super) fn add(&self, app_id: Uuid, period: &Arc<RolloutPeriod>, comparison: Comparison) {
         let mut waiting = self.waiting.lock();
-        let place = (Arc::clone(term), app_id);
-        if waiting.len() < MOST_TERMS || waiting.contains_key(&place) {
-            waiting.entry(place).or_default().add(comparison);
+        let key = (Arc::clone(period), app_id);
+        if waiting.len() < MOST_PERIODS || waiting.contains_key(&key) {
+            waiting.entry(key).or_default().add(comparison);
         } else {
             metrics::counter!("nudge_plugin_statistics_lost_total").increment(1);
         }
@@ -209,7 +209,7 @@ impl Comparisons {
     /// Takes what was compared, in the order in which all processes write it.
     pub(super) fn take(&self) -> Taken {
         let mut waiting = self.waiting.lock();
-        let mut taken: Vec<(Place, Comparison)> = waiting.drain().collect();
+        let mut taken: Vec<(ComparisonKey, Comparison)> = waiting.drain().collect();
         drop(waiting);
         taken.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         Taken(taken)
@@ -217,8 +217,8 @@ impl Comparisons {
 
     /// Takes back what could not be written.
     pub(super) fn give_back(&self, taken: Taken) {
-        for ((term, app_id), comparison) in taken.0 {
-            self.add(app_id, &term, comparison);
+        for ((period, app_id), comparison) in taken.0 {
+            self.add(app_id, &period, comparison);
         }
     }
 }
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    fn term() -> Arc<RolloutPeriod> {
+    fn period() -> Arc<RolloutPeriod> {
         Arc::new(RolloutPeriod {
             owner: Uuid::nil(),
             name: "cart".to_owned(),
@@ -290,9 +290,9 @@ mod tests {
         let mut one = Comparison::default();
         one.differs(sample(1, Difference::Added));
         for app in [2, 1, 2] {
-            comparisons.add(Uuid::from_u128(app), &term(), one.clone());
+            comparisons.add(Uuid::from_u128(app), &period(), one.clone());
         }
-        comparisons.add(Uuid::from_u128(1), &term(), Comparison::skipped());
+        comparisons.add(Uuid::from_u128(1), &period(), Comparison::skipped());
         let taken = comparisons.take();
         assert!(comparisons.take().is_empty());
         comparisons.give_back(taken);

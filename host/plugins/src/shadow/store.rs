@@ -5,7 +5,7 @@ use nudge_platform::{hidden, id};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Comparison, MOST_SAMPLES, Place, Sample, Taken};
+use super::{Comparison, ComparisonKey, MOST_SAMPLES, Sample, Taken};
 use crate::catalogue::SERVER;
 
 /// What is kept of a sample's value.
@@ -53,21 +53,25 @@ pub struct DifferenceRow {
     pub new_value: Option<String>,
 }
 
-/// Adds comparisons to those of their terms.
+/// Adds comparisons to those of their periods.
 pub(crate) async fn add(tx: &mut Tx, taken: &Taken, now: Timestamp) -> Result<()> {
     for rows in taken.0.chunks(Rows::MOST) {
         add_counts(tx, rows, now).await?;
     }
-    for (place, comparison) in &taken.0 {
+    for (key, comparison) in &taken.0 {
         if !comparison.samples.is_empty() {
-            add_samples(tx, place, &comparison.samples, now).await?;
+            add_samples(tx, key, &comparison.samples, now).await?;
         }
     }
     Ok(())
 }
 
-async fn add_counts(tx: &mut Tx, rows: &[(Place, Comparison)], now: Timestamp) -> Result<()> {
-    let terms = || rows.iter().map(|((term, _), _)| term);
+async fn add_counts(
+    tx: &mut Tx,
+    rows: &[(ComparisonKey, Comparison)],
+    now: Timestamp,
+) -> Result<()> {
+    let periods = || rows.iter().map(|((period, _), _)| period);
     let counts = |of: fn(&super::Counts) -> u64| {
         let counts = rows
             .iter()
@@ -75,11 +79,11 @@ async fn add_counts(tx: &mut Tx, rows: &[(Place, Comparison)], now: Timestamp) -
         counts.map(|count| i64::try_from(count).unwrap_or(i64::MAX))
     };
     let table = Rows::new()
-        .uuids(terms().map(|term| term.owner))
-        .texts(terms().map(|term| term.name.clone()))
+        .uuids(periods().map(|period| period.owner))
+        .texts(periods().map(|period| period.name.clone()))
         .uuids(rows.iter().map(|((_, app_id), _)| *app_id))
-        .texts(terms().map(|term| term.version.clone()))
-        .timestamps(terms().map(|term| term.since))
+        .texts(periods().map(|period| period.version.clone()))
+        .timestamps(periods().map(|period| period.since))
         .integers(counts(|counts| counts.calls))
         .integers(counts(|counts| counts.same))
         .integers(counts(|counts| counts.added))
@@ -87,7 +91,7 @@ async fn add_counts(tx: &mut Tx, rows: &[(Place, Comparison)], now: Timestamp) -
         .integers(counts(|counts| counts.changed))
         .integers(counts(|counts| counts.failed))
         .integers(counts(|counts| counts.skipped))
-        .timestamps(terms().map(|_| now));
+        .timestamps(periods().map(|_| now));
     tx.with_rows(
         "v(owner_id, name, app_id, version, since, calls, same, added, removed, changed, failed, skipped,
            updated_at)",
@@ -127,7 +131,7 @@ fn text(value: Option<&Value>) -> Option<String> {
 /// now: they may have waited for the database.
 async fn add_samples(
     tx: &mut Tx,
-    (term, app_id): &Place,
+    (period, app_id): &ComparisonKey,
     samples: &[Sample],
     now: Timestamp,
 ) -> Result<()> {
@@ -142,11 +146,11 @@ async fn add_samples(
             "SELECT count(*) AS count FROM plugin_differences
              WHERE owner_id = $1 AND name = $2 AND app_id = $3 AND version = $4 AND since = $5",
         )
-        .bind(term.owner)
-        .bind(term.name.clone())
+        .bind(period.owner)
+        .bind(period.name.clone())
         .bind(*app_id)
-        .bind(term.version.clone())
-        .bind(term.since)
+        .bind(period.version.clone())
+        .bind(period.since)
         .fetch_scalar()
         .await?;
     let room = MOST_SAMPLES.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
@@ -156,11 +160,11 @@ async fn add_samples(
     }
     let table = Rows::new()
         .uuids(samples.iter().map(|_| id::new(now)))
-        .uuids(samples.iter().map(|_| term.owner))
-        .texts(samples.iter().map(|_| term.name.clone()))
+        .uuids(samples.iter().map(|_| period.owner))
+        .texts(samples.iter().map(|_| period.name.clone()))
         .uuids(samples.iter().map(|_| *app_id))
-        .texts(samples.iter().map(|_| term.version.clone()))
-        .timestamps(samples.iter().map(|_| term.since))
+        .texts(samples.iter().map(|_| period.version.clone()))
+        .timestamps(samples.iter().map(|_| period.since))
         .uuids(samples.iter().map(|sample| sample.subject_id))
         .uuids(samples.iter().map(|sample| sample.event_id))
         .uuids(samples.iter().map(|sample| sample.campaign_id))

@@ -79,7 +79,7 @@ pub struct Made<'a> {
     /// In which app.
     pub app_id: Uuid,
     /// Of which version.
-    pub term: &'a Arc<RolloutPeriod>,
+    pub period: &'a Arc<RolloutPeriod>,
     /// How many events, timers or recipients it was about.
     pub items: usize,
     /// What became of it.
@@ -91,7 +91,7 @@ pub struct Made<'a> {
 /// What is counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Key {
-    term: Arc<RolloutPeriod>,
+    period: Arc<RolloutPeriod>,
     app_id: Uuid,
     outcome: CallOutcome,
     bucket: u8,
@@ -135,7 +135,7 @@ impl Statistics {
     pub(super) fn count(&self, made: &Made<'_>) {
         let micros = u64::try_from(made.call.elapsed.as_micros()).unwrap_or(u64::MAX);
         let key = Key {
-            term: Arc::clone(made.term),
+            period: Arc::clone(made.period),
             app_id: made.app_id,
             outcome: made.outcome,
             bucket: histogram::bucket(micros),
@@ -192,8 +192,8 @@ impl Taken {
     /// they have been called often enough.
     pub(super) fn to_look_at(&self, now: Timestamp) -> impl Iterator<Item = &Arc<RolloutPeriod>> {
         let found = (self.0.iter())
-            .filter(move |(key, _)| key.failed() || now.since(key.term.since) < PROBATION);
-        found.map(|(key, _)| &key.term)
+            .filter(move |(key, _)| key.failed() || now.since(key.period.since) < PROBATION);
+        found.map(|(key, _)| &key.period)
     }
 }
 
@@ -216,7 +216,7 @@ pub(super) fn minute(at: Timestamp) -> Timestamp {
 mod tests {
     use super::*;
 
-    fn term(version: &str) -> Arc<RolloutPeriod> {
+    fn period(version: &str) -> Arc<RolloutPeriod> {
         Arc::new(RolloutPeriod {
             owner: Uuid::nil(),
             name: "cart".to_owned(),
@@ -233,8 +233,8 @@ mod tests {
             memory_bytes: 7,
             ..Call::default()
         };
-        let (one, two) = (term("1.0.0"), term("2.0.0"));
-        for (term, outcome) in [
+        let (one, two) = (period("1.0.0"), period("2.0.0"));
+        for (period, outcome) in [
             (&two, CallOutcome::Decided),
             (&one, CallOutcome::Failed("trap")),
             (&two, CallOutcome::Decided),
@@ -242,14 +242,14 @@ mod tests {
         ] {
             statistics.count(&Made {
                 app_id: Uuid::from_u128(1),
-                term,
+                period,
                 items: 3,
                 outcome,
                 call: &call,
             });
         }
         let taken = statistics.take();
-        let late = term("1.0.0").since.plus(PROBATION);
+        let late = period("1.0.0").since.plus(PROBATION);
         assert_eq!(taken.to_look_at(late).collect::<Vec<_>>(), [&one]);
         assert_eq!(taken.to_look_at(one.since).count(), 3);
         assert!(statistics.take().is_empty());
@@ -263,11 +263,11 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let statistics = Statistics::default();
-        let term = term("1.0.0");
+        let period = period("1.0.0");
         for app in 0..=MOST_ROWS as u128 {
             statistics.count(&Made {
                 app_id: Uuid::from_u128(app),
-                term: &term,
+                period: &period,
                 items: 1,
                 outcome: CallOutcome::Decided,
                 call: &Call::default(),

@@ -53,12 +53,12 @@ async fn add_rows(tx: &mut Tx, rows: &[(Key, Counts)], minute: Timestamp) -> Res
         || rows.iter().map(|row| row.1),
     );
     let table = Rows::new()
-        .uuids(keys().map(|key| key.term.owner))
-        .texts(keys().map(|key| key.term.name.clone()))
+        .uuids(keys().map(|key| key.period.owner))
+        .texts(keys().map(|key| key.period.name.clone()))
         .uuids(keys().map(|key| key.app_id))
         .timestamps(keys().map(|_| minute))
-        .texts(keys().map(|key| key.term.version.clone()))
-        .timestamps(keys().map(|key| key.term.since))
+        .texts(keys().map(|key| key.period.version.clone()))
+        .timestamps(keys().map(|key| key.period.since))
         .texts(keys().map(|key| key.outcome.name().to_owned()))
         .integers(keys().map(|key| i64::from(key.bucket)))
         .integers(counts().map(|counts| signed(counts.calls)))
@@ -119,8 +119,8 @@ pub async fn rows(
         .await
 }
 
-/// How a version fared in its term, in all apps and processes.
-pub async fn of_term(tx: &mut Tx, term: &RolloutPeriod) -> Result<Tally> {
+/// How a version fared in its period, in all apps and processes.
+pub async fn of_period(tx: &mut Tx, period: &RolloutPeriod) -> Result<Tally> {
     tx.sql(
         "SELECT CAST(coalesce(sum(calls), 0) AS BIGINT) AS calls,
             CAST(coalesce(sum(CASE WHEN outcome = 'ok' THEN 0 ELSE calls END), 0) AS BIGINT) AS failures
@@ -128,10 +128,10 @@ pub async fn of_term(tx: &mut Tx, term: &RolloutPeriod) -> Result<Tally> {
          WHERE owner_id = $1 AND name = $2 AND version = $3 AND since = $4
            AND outcome NOT IN ('starved', 'taken_apart', 'retried', 'unavailable')",
     )
-    .bind(term.owner)
-    .bind(term.name.clone())
-    .bind(term.version.clone())
-    .bind(term.since)
+    .bind(period.owner)
+    .bind(period.name.clone())
+    .bind(period.version.clone())
+    .bind(period.since)
     .fetch_one()
     .await
 }

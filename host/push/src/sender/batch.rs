@@ -256,10 +256,10 @@ impl Batch {
             return Ok(Vec::new());
         }
         let campaigns = send.iter().map(|sent| sent.delivery.campaign_id);
-        let standing = store::standing(tx, self.app_id, &campaigns.collect()).await?;
+        let statuses = store::campaign_statuses(tx, self.app_id, &campaigns.collect()).await?;
         let halted = send
             .iter()
-            .filter(|sent| halted_since(&standing, &sent.delivery).is_some());
+            .filter(|sent| halted_since(&statuses, &sent.delivery).is_some());
         Ok(halted.map(|sent| sent.delivery.id).collect())
     }
 

@@ -13,7 +13,7 @@ use nudge_plugin_runtime::Refused;
 use nudge_records::deliveries::in_hand::Claimed;
 use uuid::Uuid;
 
-use super::store::Standing;
+use super::store::CampaignStatuses;
 use crate::services::{Services, Shared};
 
 /// Why nothing is sent of a campaign that is archived or a draft, and why a letter of one that does not run waits.
@@ -51,15 +51,15 @@ pub(super) enum Halted {
 pub(super) async fn campaign(
     services: &Shared,
     app: &App,
-    standing: &Standing,
+    statuses: &CampaignStatuses,
     key: (Uuid, i64),
 ) -> Result<Campaign> {
     let (id, version) = key;
-    if let Some(halted) = why_halted(standing, id) {
+    if let Some(halted) = why_halted(statuses, id) {
         return Ok(Campaign::Halted(halted));
     }
     // Plugins may have come with the campaign that are not loaded yet.
-    let is_behind = app.version < standing.app_version;
+    let is_behind = app.version < statuses.app_version;
     Ok(match at_version(services, app, id, version).await? {
         None => Campaign::Halted(Halted::Ended("campaign_deleted")),
         Some(Ok(sending)) => Campaign::Runs(sending),
@@ -108,8 +108,8 @@ pub(super) async fn at_version(
 }
 
 /// Why a campaign sends nothing now; none: it does.
-fn why_halted(standing: &Standing, id: Uuid) -> Option<Halted> {
-    let status = standing.campaigns.get(&id);
+fn why_halted(statuses: &CampaignStatuses, id: Uuid) -> Option<Halted> {
+    let status = statuses.campaigns.get(&id);
     status.map_or(Some(Halted::Ended("campaign_deleted")), |status| {
         halted(*status)
     })
@@ -125,9 +125,9 @@ pub(super) fn halted(status: CampaignStatus) -> Option<Halted> {
 }
 
 /// Why a message that is made is not to be sent now. A test was accepted whatever its campaign does.
-pub(super) fn halted_since(standing: &Standing, delivery: &Claimed) -> Option<Halted> {
+pub(super) fn halted_since(statuses: &CampaignStatuses, delivery: &Claimed) -> Option<Halted> {
     if delivery.test {
         return None;
     }
-    why_halted(standing, delivery.campaign_id)
+    why_halted(statuses, delivery.campaign_id)
 }

@@ -1,7 +1,7 @@
 //! Renders deliveries and hands them to the push services.
 //!
 //! A delivery is claimed as the pipeline's work is, by a process that lives; one that was made here may come as claimed
-//! ([`InHand`]). Before a message is handed over it is noted in the database that it is (`sent`): a process that ends between that
+//! ([`DeliveriesInHand`]). Before a message is handed over it is noted in the database that it is (`sent`): a process that ends between that
 //! and the provider's answer may have sent it, so that it is never sent again, and stays `sent`. What a provider does not take now
 //! is sent again, the same bytes under the same ids.
 //!
@@ -21,7 +21,7 @@ use nudge_db::{Db, Timestamp};
 use nudge_platform::claims::release_strays;
 use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
 use nudge_records::deliveries::Urgency;
-use nudge_records::deliveries::in_hand::{InHand, Ready};
+use nudge_records::deliveries::in_hand::{DeliveriesInHand, Ready};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -41,7 +41,7 @@ pub struct Sender {
     node: Uuid,
     tasks: TaskTracker,
     halt: CancellationToken,
-    in_hand: InHand,
+    in_hand: DeliveriesInHand,
 }
 
 impl Sender {
@@ -160,10 +160,10 @@ impl Sender {
                 break;
             };
             last = app_id;
-            for lane in [Urgency::Urgent, Urgency::Rest] {
-                let has_room = self.in_hand.room(app_id, lane) > 0;
-                if has_room && store::is_due(&mut tx, app_id, lane, now).await? {
-                    due.push((app_id, lane));
+            for urgency in [Urgency::Urgent, Urgency::Rest] {
+                let has_room = self.in_hand.room(app_id, urgency) > 0;
+                if has_room && store::is_due(&mut tx, app_id, urgency, now).await? {
+                    due.push((app_id, urgency));
                 }
             }
         }
@@ -171,7 +171,7 @@ impl Sender {
         let had_all = after.is_nil() && last.is_nil();
         *after = last;
         let mut more = false;
-        for (app_id, lane) in due {
+        for (app_id, urgency) in due {
             if self.in_hand.is_full() {
                 // The app is the first one of the next turn.
                 *after = before(app_id);
@@ -180,7 +180,7 @@ impl Sender {
             if self.halt.is_cancelled() {
                 return Ok(false);
             }
-            let taken = self.take(app_id, lane, now).await?;
+            let taken = self.take(app_id, urgency, now).await?;
             more |= taken.is_some_and(|left| left || !had_all);
         }
         Ok(more)
@@ -191,28 +191,28 @@ impl Sender {
     async fn take(
         &self,
         app_id: Uuid,
-        lane: Urgency,
+        urgency: Urgency,
         now: Timestamp,
     ) -> nudge_db::Result<Option<bool>> {
-        let room = self.in_hand.room(app_id, lane);
+        let room = self.in_hand.room(app_id, urgency);
         if room == 0 {
             return Ok(None);
         }
         let mut tx = self.db.write_each().await?;
         let limit = i64::try_from(room).unwrap_or(i64::MAX);
-        let claimed = store::claim(&mut tx, self.node, app_id, lane, now, limit).await?;
+        let claimed = store::claim(&mut tx, self.node, app_id, urgency, now, limit).await?;
         tx.commit().await?;
         if claimed.is_empty() {
             return Ok(None);
         }
         let was_full = claimed.len() >= room;
-        let places = self.in_hand.take(app_id, lane, &claimed);
+        let places = self.in_hand.take(app_id, urgency, &claimed);
         self.send(Ready {
             app_id,
             deliveries: claimed,
             places,
         });
-        Ok(Some(was_full && self.in_hand.room(app_id, lane) > 0))
+        Ok(Some(was_full && self.in_hand.room(app_id, urgency) > 0))
     }
 
     fn send(&self, ready: Ready) {

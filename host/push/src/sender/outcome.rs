@@ -68,7 +68,7 @@ pub(super) fn after(
 }
 
 /// Where a delivery is: where the furthest of its devices is.
-pub(super) fn standing(devices: &[Device]) -> DeliveryProgress {
+pub(super) fn delivery_progress(devices: &[Device]) -> DeliveryProgress {
     let first = |state: DeviceState| devices.iter().find(|device| device.state == state);
     let waits = first(DeviceState::Waiting).is_some();
     let at = |device: &Device, status| DeliveryProgress {
@@ -150,11 +150,11 @@ mod tests {
             (vec![], None, false),
         ] {
             let devices: Vec<Device> = states.iter().map(|state| device(*state)).collect();
-            let found = standing(&devices);
+            let found = delivery_progress(&devices);
             assert_eq!((found.status, found.waits), (status, waits), "{states:?}");
         }
         assert_eq!(
-            standing(&[device(Failed)]).reason.as_deref(),
+            delivery_progress(&[device(Failed)]).reason.as_deref(),
             Some("Failed")
         );
     }

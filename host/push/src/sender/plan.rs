@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::campaign::{Campaign, Halted, PLUGIN_UNAVAILABLE, campaign, halted_since};
 use super::devices::{Outgoing, given_up, outgoing};
-use super::store::{self, Standing};
+use super::store::{self, CampaignStatuses};
 use crate::personalization::{Made, Recipient, make};
 use crate::providers::Target;
 use crate::services::Shared;
@@ -73,17 +73,17 @@ pub(super) struct Broken {
 }
 
 /// What is known of a batch of deliveries of one app.
-struct Known {
+struct BatchContext {
     people: HashMap<Uuid, Person>,
     targets: HashMap<Uuid, Vec<Target>>,
     /// People with a token that cannot be read.
     unreadable: HashSet<Uuid>,
     events: HashMap<i64, (i64, Stored)>,
     /// How the campaigns stand. The app in memory may not know yet what another process has changed.
-    standing: Standing,
+    statuses: CampaignStatuses,
 }
 
-impl Known {
+impl BatchContext {
     fn targets_of(&self, delivery: &Claimed) -> &[Target] {
         let targets = self.targets.get(&delivery.subject_id);
         targets.map(Vec::as_slice).unwrap_or_default()
@@ -101,7 +101,7 @@ impl Known {
         let over = claimed.iter().filter(is_over);
         let platforms = over.filter_map(platform).collect();
         Planned {
-            app_version: self.standing.app_version,
+            app_version: self.statuses.app_version,
             steps,
             platforms,
         }
@@ -115,15 +115,15 @@ pub(super) async fn plan(
     claimed: &[Claimed],
     now: Timestamp,
 ) -> Result<Planned> {
-    let known = read(services, app, claimed).await?;
+    let context = read(services, app, claimed).await?;
     let mut steps = HashMap::new();
     let mut campaigns: HashMap<(Uuid, i64), Campaign> = HashMap::new();
     let mut to_render: HashMap<(Uuid, i64, Uuid), Vec<&Claimed>> = HashMap::new();
     let mut refused = Vec::new();
     for delivery in claimed {
-        let mut made = match before_rendering(app, delivery, &known, now) {
+        let mut made = match before_rendering(app, delivery, &context, now) {
             Some(step) => Some(step),
-            None => made_before(delivery, &known, now)?,
+            None => made_before(delivery, &context, now)?,
         };
         if let Some(step) = made.take_if(|step| !heeds_quiet_hours(delivery, step)) {
             steps.insert(delivery.id, step);
@@ -133,11 +133,11 @@ pub(super) async fn plan(
         let found = match campaigns.entry(key) {
             Entry::Occupied(found) => found.into_mut(),
             Entry::Vacant(place) => {
-                place.insert(campaign(services, app, &known.standing, key).await?)
+                place.insert(campaign(services, app, &context.statuses, key).await?)
             }
         };
         let quiet = match found {
-            Campaign::Runs(sending) => while_quiet(app, sending, delivery, &known, now),
+            Campaign::Runs(sending) => while_quiet(app, sending, delivery, &context, now),
             _ => None,
         };
         if let Some(step) = quiet.or(made) {
@@ -163,14 +163,14 @@ pub(super) async fn plan(
         };
         steps.insert(delivery.id, step);
     }
-    steps.extend(refuse(services, app, &refused, &known).await?);
+    steps.extend(refuse(services, app, &refused, &context).await?);
     for ((campaign_id, version, variant_id), deliveries) in to_render {
         if let Some(Campaign::Runs(sending)) = campaigns.get(&(campaign_id, version)) {
             let which: (&Sending, Uuid) = (sending, variant_id);
-            render(services, app, which, &deliveries, &known, now, &mut steps).await?;
+            render(services, app, which, &deliveries, &context, now, &mut steps).await?;
         }
     }
-    Ok(known.planned(claimed, steps))
+    Ok(context.planned(claimed, steps))
 }
 
 /// What is to be done about deliveries whose campaign no active version of its plugin takes: they have failed, and are made
@@ -179,13 +179,13 @@ async fn refuse(
     services: &Shared,
     app: &App,
     refused: &[(&Claimed, String)],
-    known: &Known,
+    context: &BatchContext,
 ) -> Result<Vec<(Uuid, Step)>> {
     let asked = refused.iter().map(|(delivery, _)| *delivery);
     let aliases = aliases(services, app, asked).await?;
     let refused = refused.iter().map(|(delivery, why)| {
         let failure = (PLUGIN_UNAVAILABLE, why.clone(), None);
-        (delivery.id, broken(delivery, known, &aliases, failure))
+        (delivery.id, broken(delivery, context, &aliases, failure))
     });
     Ok(refused.collect())
 }
@@ -196,13 +196,17 @@ fn while_quiet(
     app: &App,
     sending: &Sending,
     delivery: &Claimed,
-    known: &Known,
+    context: &BatchContext,
     now: Timestamp,
 ) -> Option<Step> {
     if delivery.lane == Urgency::Urgent.number() {
         return None;
     }
-    let timezone = known.people.get(&delivery.subject_id)?.timezone.as_deref();
+    let timezone = context
+        .people
+        .get(&delivery.subject_id)?
+        .timezone
+        .as_deref();
     let quiet = app.settings.quiet_hours.as_ref().and_then(Quiet::of);
     match sending.schedule.while_quiet(now, timezone, quiet) {
         Opening::Deferred(until) => Some(Step::Later(until)),
@@ -216,12 +220,12 @@ fn while_quiet(
 }
 
 /// What is to be done about a delivery whose message is made, quiet hours aside; none: it is yet to be made.
-fn made_before(delivery: &Claimed, known: &Known, now: Timestamp) -> Result<Option<Step>> {
+fn made_before(delivery: &Claimed, batch: &BatchContext, now: Timestamp) -> Result<Option<Step>> {
     let Some(content) = &delivery.content else {
         return Ok(None);
     };
     let first = delivery.status == Status::Queued.name();
-    Ok(Some(match halted_since(&known.standing, delivery) {
+    Ok(Some(match halted_since(&batch.statuses, delivery) {
         Some(Halted::Paused) if first => Step::Park,
         Some(Halted::Ended(reason)) if first => {
             Step::End(Status::Cancelled, reason.to_owned(), None)
@@ -231,7 +235,7 @@ fn made_before(delivery: &Claimed, known: &Known, now: Timestamp) -> Result<Opti
         None => {
             let rendered = serde_json::from_str(content)
                 .map_err(|cause| Error::corrupt("deliveries", "content", cause))?;
-            outgoing(delivery, rendered, known.targets_of(delivery), now)
+            outgoing(delivery, rendered, batch.targets_of(delivery), now)
         }
     }))
 }
@@ -241,7 +245,7 @@ fn heeds_quiet_hours(delivery: &Claimed, step: &Step) -> bool {
     delivery.lane != Urgency::Urgent.number() && matches!(step, Step::Send(_))
 }
 
-async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known> {
+async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<BatchContext> {
     let mut subjects: Vec<Uuid> = claimed.iter().map(|delivery| delivery.subject_id).collect();
     subjects.sort_unstable();
     subjects.dedup();
@@ -258,13 +262,13 @@ async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<Known
         .collect();
     let events = events(&mut tx, app.id, &seqs).await?;
     let campaigns = claimed.iter().map(|delivery| delivery.campaign_id);
-    let standing = store::standing(&mut tx, app.id, &campaigns.collect()).await?;
-    Ok(Known {
+    let statuses = store::campaign_statuses(&mut tx, app.id, &campaigns.collect()).await?;
+    Ok(BatchContext {
         people: active.people,
         targets,
         unreadable: active.unreadable,
         events,
-        standing,
+        statuses,
     })
 }
 
@@ -288,10 +292,15 @@ async fn events(
 }
 
 /// What can be said without knowing what the delivery says.
-fn before_rendering(app: &App, delivery: &Claimed, known: &Known, now: Timestamp) -> Option<Step> {
+fn before_rendering(
+    app: &App,
+    delivery: &Claimed,
+    context: &BatchContext,
+    now: Timestamp,
+) -> Option<Step> {
     let end = |status, reason: &str| Some(Step::End(status, reason.to_owned(), None));
     let first = delivery.status == Status::Queued.name();
-    let Some(person) = known.people.get(&delivery.subject_id) else {
+    let Some(person) = context.people.get(&delivery.subject_id) else {
         // It has become part of another, whose the delivery is; or it is erased, and the delivery too.
         return Some(Step::Later(now.plus(SOON)));
     };
@@ -302,10 +311,10 @@ fn before_rendering(app: &App, delivery: &Claimed, known: &Known, now: Timestamp
     if first && !granted {
         return end(Status::Skipped, "consent_missing");
     }
-    if granted && known.unreadable.contains(&delivery.subject_id) {
+    if granted && context.unreadable.contains(&delivery.subject_id) {
         return Some(Step::Later(now.plus(WHILE_UNREADABLE)));
     }
-    if first && !known.targets.contains_key(&delivery.subject_id) {
+    if first && !context.targets.contains_key(&delivery.subject_id) {
         return end(Status::Skipped, "no_active_device");
     }
     if !first && !granted {
@@ -328,7 +337,7 @@ async fn render(
     app: &App,
     which: (&Sending, Uuid),
     deliveries: &[&Claimed],
-    known: &Known,
+    context: &BatchContext,
     now: Timestamp,
     steps: &mut HashMap<Uuid, Step>,
 ) -> Result<()> {
@@ -341,7 +350,7 @@ async fn render(
     let mut readable = Vec::with_capacity(deliveries.len());
     let mut recipients = Vec::with_capacity(deliveries.len());
     for delivery in deliveries {
-        match recipient(delivery, known) {
+        match recipient(delivery, context) {
             Ok(recipient) => {
                 readable.push(*delivery);
                 recipients.push(recipient);
@@ -359,7 +368,9 @@ async fn render(
     let aliases = aliases(services, app, failed.map(|(delivery, _)| *delivery)).await?;
     for (delivery, made) in deliveries.iter().zip(made) {
         let step = match made {
-            Made::Ready(rendered) => outgoing(delivery, *rendered, known.targets_of(delivery), now),
+            Made::Ready(rendered) => {
+                outgoing(delivery, *rendered, context.targets_of(delivery), now)
+            }
             Made::Skipped(reason) => Step::End(Status::Skipped, reason.to_owned(), None),
             Made::Failed(reason) => Step::End(Status::Failed, reason.to_owned(), None),
             Made::Unavailable => Step::Later(now.plus(LATER)),
@@ -367,7 +378,7 @@ async fn render(
                 code,
                 detail,
                 plugin,
-            } => broken(delivery, known, &aliases, (code, detail, Some(plugin))),
+            } => broken(delivery, context, &aliases, (code, detail, Some(plugin))),
         };
         steps.insert(delivery.id, step);
     }
@@ -375,14 +386,14 @@ async fn render(
 }
 
 /// What a message is made of for a delivery.
-fn recipient(delivery: &Claimed, known: &Known) -> Result<Recipient> {
+fn recipient(delivery: &Claimed, context: &BatchContext) -> Result<Recipient> {
     let data = delivery.data.as_deref().map(serde_json::from_str);
     let data = data.transpose();
     Ok(Recipient {
         subject_id: delivery.subject_id,
         data: data.map_err(|cause| Error::corrupt("deliveries", "data", cause))?,
         // Of the campaign's own occasion there is no event that anybody sent.
-        trigger: event(delivery, known)
+        trigger: event(delivery, context)
             .filter(|(_, stored)| scheduled_work::instant_of(stored.seq).is_none())
             .map(|(_, stored)| past(&stored)),
     })
@@ -397,11 +408,11 @@ pub(super) fn unreadable(delivery: &Claimed, error: &Error, now: Timestamp) -> (
 /// What is to be done about a delivery that its plugin failed on: how, what happened, and which plugin.
 fn broken(
     delivery: &Claimed,
-    known: &Known,
+    context: &BatchContext,
     aliases: &HashMap<Uuid, i64>,
     (code, detail, plugin): (&'static str, String, Option<Description>),
 ) -> Step {
-    let event = event(delivery, known).or_else(|| request(delivery, aliases));
+    let event = event(delivery, context).or_else(|| request(delivery, aliases));
     let broken = event.map(|(alias, stored)| Broken {
         code,
         detail,
@@ -414,12 +425,12 @@ fn broken(
 
 /// The event behind a delivery, with its alias: one that was sent, or that of the campaign's own occasion, which is
 /// stored nowhere. A request of a backend has none.
-fn event(delivery: &Claimed, known: &Known) -> Option<(i64, Stored)> {
+fn event(delivery: &Claimed, context: &BatchContext) -> Option<(i64, Stored)> {
     let (alias, seq) = delivery.alias_number.zip(delivery.event_seq)?;
     if let Some(at) = scheduled_work::instant_of(seq) {
         return Some((alias, scheduled_work::event(delivery.campaign_id, at)));
     }
-    let (owner, stored) = known.events.get(&seq)?;
+    let (owner, stored) = context.events.get(&seq)?;
     (*owner == alias).then(|| (alias, stored.clone()))
 }
 

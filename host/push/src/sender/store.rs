@@ -81,17 +81,17 @@ const RETURNING: &str = " RETURNING deliveries.id AS id, deliveries.subject_id A
 
 /// How campaigns of an app stand, and the version of the app that has them so.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct CampaignStatuses {
     pub app_version: i64,
     pub campaigns: HashMap<Uuid, CampaignStatus>,
 }
 
 /// How campaigns of an app stand now, whichever process has changed them last.
-pub(super) async fn standing(
+pub(super) async fn campaign_statuses(
     tx: &mut Tx,
     app_id: Uuid,
     campaigns: &BTreeSet<Uuid>,
-) -> Result<Standing> {
+) -> Result<CampaignStatuses> {
     let rows: Vec<(Uuid, String, i64)> = tx
         .with_rows("v(id)", Rows::new().uuids(campaigns.iter().copied()))
         .push(
@@ -101,21 +101,21 @@ pub(super) async fn standing(
         .push_bind(app_id)
         .fetch_all()
         .await?;
-    let mut standing = Standing::default();
+    let mut statuses = CampaignStatuses::default();
     for (id, name, version) in rows {
         let status = CampaignStatus::parse(&name);
         let status = status.ok_or_else(|| Error::corrupt("campaigns", "status", name))?;
-        standing.campaigns.insert(id, status);
-        standing.app_version = version;
+        statuses.campaigns.insert(id, status);
+        statuses.app_version = version;
     }
-    Ok(standing)
+    Ok(statuses)
 }
 
-/// Whether a lane of an app has a delivery that is due and that no process has.
+/// Whether an app has a delivery of an urgency that is due and that no process has.
 pub(super) async fn is_due(
     tx: &mut Tx,
     app_id: Uuid,
-    lane: Urgency,
+    urgency: Urgency,
     now: Timestamp,
 ) -> Result<bool> {
     let row: Option<Uuid> = tx
@@ -124,19 +124,19 @@ pub(super) async fn is_due(
              WHERE app_id = $1 AND lane = $2 AND due_at IS NOT NULL AND due_at <= $3 AND node IS NULL LIMIT 1",
         )
         .bind(app_id)
-        .bind(lane.number())
+        .bind(urgency.number())
         .bind(now)
         .fetch_value()
         .await?;
     Ok(row.is_some())
 }
 
-/// Claims deliveries of a lane that are due and that no process has, the oldest first.
+/// Claims deliveries of an urgency that are due and that no process has, the oldest first.
 pub(super) async fn claim(
     tx: &mut Tx,
     node: Uuid,
     app_id: Uuid,
-    lane: Urgency,
+    urgency: Urgency,
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<Claimed>> {
@@ -146,7 +146,7 @@ pub(super) async fn claim(
         .push(" WHERE id IN (SELECT id FROM deliveries WHERE app_id = ")
         .push_bind(app_id)
         .push(" AND lane = ")
-        .push_bind(lane.number())
+        .push_bind(urgency.number())
         .push(" AND due_at IS NOT NULL AND due_at <= ")
         .push_bind(now)
         .push(" AND node IS NULL ORDER BY due_at LIMIT ")

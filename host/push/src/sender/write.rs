@@ -84,7 +84,7 @@ impl Write {
             waits,
             platform,
             provider_message_id,
-        } = outcome::standing(devices);
+        } = outcome::delivery_progress(devices);
         let platform = platform.map(|platform| platform.name().to_owned());
         let pause = outcome::pause(tried.1, tried.0, jitter());
         let delivered = status == Some(Status::Delivered);

@@ -13,7 +13,7 @@ use nudge_campaigns::targeting::CapWindow;
 use nudge_campaigns::targeting::caps::FrequencyCap;
 use nudge_campaigns::variants;
 use nudge_db::{Kind, Timestamp, Tx};
-use nudge_pipeline::audience::{self, CountQuestion, Question};
+use nudge_pipeline::audience::{self, CountQuestion, PresentationQuestion};
 use nudge_platform::field_error::FieldError;
 use nudge_platform::json::escaped;
 use nudge_records::deliveries::store::DeliveryRow;
@@ -211,13 +211,14 @@ pub(crate) async fn full_cap(
     // What was saved was checked.
     let cap = cap.unwrap_or_default();
     let kind = CampaignKind::Push;
-    let clocks = cap.clocks(campaign.id, kind, &app.settings.frequency);
-    let question = |clock: &CapWindow| Question::of(subject_id, kind, clock, now);
-    let questions: Vec<Question> = clocks.iter().map(question).collect();
+    let cap_windows = cap.cap_windows(campaign.id, kind, &app.settings.frequency);
+    let question =
+        |cap_window: &CapWindow| PresentationQuestion::of(subject_id, kind, cap_window, now);
+    let questions: Vec<PresentationQuestion> = cap_windows.iter().map(question).collect();
     let counts = audience::counts(tx, app.id, &questions, CountQuestion::now(now)).await?;
-    let mut counted = clocks.iter().zip(counts);
-    let full = counted.find(|(clock, count)| *count >= clock.max);
-    Ok(full.map(|(clock, _)| clock.reason.name()))
+    let mut counted = cap_windows.iter().zip(counts);
+    let full = counted.find(|(cap_window, count)| *count >= cap_window.max);
+    Ok(full.map(|(cap_window, _)| cap_window.reason.name()))
 }
 
 /// A campaign that backends may send.
@@ -268,7 +269,7 @@ fn delivery(
         },
         reason: reason.map(str::to_owned),
         content: None,
-        lane: Urgency::Urgent,
+        urgency: Urgency::Urgent,
         node: None,
     }
 }

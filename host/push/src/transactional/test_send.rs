@@ -135,7 +135,7 @@ async fn send(
         status,
         reason: reason.map(str::to_owned),
         content: rendered.clone(),
-        lane: Urgency::Urgent,
+        urgency: Urgency::Urgent,
         node: None,
     };
     queue(services, scope, &mut new).await?;

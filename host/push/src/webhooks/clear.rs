@@ -13,7 +13,7 @@ pub const KIND: &str = "webhook.clear";
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Input {
+struct WebhookClearInput {
     webhook_id: Uuid,
 }
 
@@ -28,7 +28,7 @@ pub(super) async fn queue(
     let job = NewJob {
         app_id,
         kind: KIND,
-        input: json!(Input { webhook_id }),
+        input: json!(WebhookClearInput { webhook_id }),
         requested_by: actor,
     };
     jobs::queue(tx, &job, now).await?;
@@ -38,7 +38,7 @@ pub(super) async fn queue(
 /// Runs the job to its end. A message that another process adds later, not having heard that the endpoint is
 /// gone, is never sent and goes with its age.
 pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
-    let Input { webhook_id } = job.input()?;
+    let WebhookClearInput { webhook_id } = job.input()?;
     let mut done: i64 = job.progress()?;
     loop {
         job.check()?;

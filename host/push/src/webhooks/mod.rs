@@ -22,7 +22,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use nudge_apps::webhooks::Queued;
-use nudge_apps::webhooks::in_hand::InHand;
+use nudge_apps::webhooks::in_hand::MessagesInHand;
 use nudge_campaigns::webhooks::EventType;
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::config;
@@ -119,7 +119,7 @@ pub struct Webhooks {
     /// The client.
     pub client: reqwest::Client,
     /// The messages that this process is sending.
-    pub in_hand: InHand,
+    pub in_hand: MessagesInHand,
 }
 
 impl Webhooks {
@@ -134,7 +134,7 @@ impl Webhooks {
         Ok(Self {
             client: guard.client(TIMEOUT)?,
             guard,
-            in_hand: InHand::new(node),
+            in_hand: MessagesInHand::new(node),
         })
     }
 

@@ -17,7 +17,7 @@ pub(super) const MOST_AT_ONCE: usize = 10;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Input {
+struct WebhookRecoveryInput {
     webhook_id: Uuid,
     since: Timestamp,
     until: Timestamp,
@@ -34,7 +34,7 @@ pub(super) async fn queue(
     let job = NewJob {
         app_id: webhook.app_id,
         kind: KIND,
-        input: json!(Input {
+        input: json!(WebhookRecoveryInput {
             webhook_id: webhook.id,
             since,
             until: now,
@@ -55,7 +55,7 @@ struct Progress {
 /// Runs the job to its end. It goes once through what was there when it was asked for, so that what fails again
 /// at once is left to the next one.
 pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
-    let Input {
+    let WebhookRecoveryInput {
         webhook_id,
         since,
         until,

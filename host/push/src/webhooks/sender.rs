@@ -1,7 +1,7 @@
 //! Sends messages: one a process. Processes share the work by claims; what a process had in hand that fell silent
 //! is sent by another one, under the same id.
 //!
-//! Messages that were written as claimed come straight from whoever wrote them ([`InHand`](nudge_apps::webhooks::in_hand::InHand)).
+//! Messages that were written as claimed come straight from whoever wrote them ([`MessagesInHand`](nudge_apps::webhooks::in_hand::MessagesInHand)).
 //! The others the sender claims: each turn is one transaction, which notes what came of requests that have ended, and claims what
 //! they leave room for. So a burst costs few transactions, and a crash can lose no message and no claim.
 
@@ -47,7 +47,7 @@ pub struct Sender {
     /// Where messages come from that were written as claimed; none, if another sender has them.
     made: Option<UnboundedReceiver<Ready>>,
     /// Those of them that wait for a place, by endpoint.
-    waiting: HashMap<Uuid, Waiting>,
+    waiting: HashMap<Uuid, EndpointBacklog>,
     /// Requests under way, by endpoint.
     under_way: HashMap<Uuid, RequestsInHand>,
     /// Messages that each place of an endpoint may have in a run; one, if none is here.
@@ -67,7 +67,7 @@ pub struct Sender {
 }
 
 /// Messages of an endpoint that were written as claimed, and since when each waits for a place.
-struct Waiting {
+struct EndpointBacklog {
     app_id: Uuid,
     messages: VecDeque<(Instant, Claimed)>,
 }
@@ -171,7 +171,7 @@ impl Sender {
     fn keep(&mut self, ready: Ready) {
         let now = Instant::now();
         let waiting = self.waiting.entry(ready.webhook_id);
-        let waiting = waiting.or_insert_with(|| Waiting {
+        let waiting = waiting.or_insert_with(|| EndpointBacklog {
             app_id: ready.app_id,
             messages: VecDeque::new(),
         });

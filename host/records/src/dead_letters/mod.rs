@@ -238,7 +238,7 @@ fn id_of(alias: i64, event: &Event, stage: Stage, campaign_id: Option<Uuid>) -> 
 fn event_text(event: &Event) -> Result<String> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Kept<'e> {
+    struct LetterEvent<'e> {
         event_id: Uuid,
         name: &'e str,
         timestamp: String,
@@ -247,7 +247,7 @@ fn event_text(event: &Event) -> Result<String> {
     // Properties are the text of an object: it is not read again for this.
     let corrupt = |cause| Error::corrupt("events", "properties", cause);
     let properties = serde_json::from_str(&event.properties).map_err(corrupt)?;
-    let kept = Kept {
+    let kept = LetterEvent {
         event_id: event.id,
         name: &event.name,
         timestamp: clock::to_text(event.timestamp),

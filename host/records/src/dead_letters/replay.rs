@@ -14,7 +14,7 @@ use crate::events::Event;
 
 /// What of a kept event is read.
 #[derive(Deserialize)]
-struct Kept<'a> {
+struct LetterProperties<'a> {
     #[serde(borrow)]
     properties: Option<&'a RawValue>,
 }
@@ -52,7 +52,7 @@ pub fn readable(letter: &Letter, patch: Option<&Map<String, Value>>) -> Option<E
 
 /// The event that a letter keeps, patched.
 pub fn event(letter: &Letter, patch: Option<&Map<String, Value>>) -> Result<Event, Unusable> {
-    let kept: Kept<'_> = serde_json::from_str(&letter.event)
+    let kept: LetterProperties<'_> = serde_json::from_str(&letter.event)
         .map_err(|cause| Error::corrupt("dead_letters", "event", cause))?;
     let kept = kept.properties.map_or("{}", RawValue::get);
     let properties = match patch {

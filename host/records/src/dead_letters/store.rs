@@ -18,12 +18,12 @@ use crate::events::Origin;
 pub use replayed::{take, was_replayed};
 use row::{LETTERS, Row};
 
-/// A place in the letters of an app, which are in the order in which their events happened.
-pub type Place = (Timestamp, Uuid);
+/// A position in the letters of an app, which are in the order in which their events happened.
+pub type LetterPosition = (Timestamp, Uuid);
 
-/// A place in the groups of letters, the largest first.
+/// A position in the groups of letters, the largest first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct GroupPlace {
+pub struct GroupPosition {
     /// Letters received from here on are not counted.
     pub until: Timestamp,
     /// The group's letters.
@@ -113,9 +113,9 @@ pub struct Group {
 }
 
 impl Group {
-    /// Its place among the groups of letters that were received before an instant.
-    pub fn place(&self, until: Timestamp) -> GroupPlace {
-        GroupPlace {
+    /// Its position among the groups of letters that were received before an instant.
+    pub fn position(&self, until: Timestamp) -> GroupPosition {
+        GroupPosition {
             until,
             count: self.count,
             event_name: self.event_name.clone(),
@@ -387,12 +387,12 @@ pub async fn end(tx: &mut Tx, app_id: Uuid, filter: &Filter) -> Result<Timestamp
     Ok(last.map_or(Timestamp::default(), |last| Timestamp(last.0 + 1)))
 }
 
-/// The letters of an app by event name and reason, the most frequent first, from after a place on.
+/// The letters of an app by event name and reason, the most frequent first, from after a position on.
 pub async fn summary(
     tx: &mut Tx,
     app_id: Uuid,
     filter: &Filter,
-    after: Option<&GroupPlace>,
+    after: Option<&GroupPosition>,
     limit: i64,
 ) -> Result<Vec<Group>> {
     let statement = tx
@@ -470,12 +470,12 @@ pub async fn of_event(
     rows.into_iter().map(Row::read).collect()
 }
 
-/// Lists letters, newest first, from before a place on.
+/// Lists letters, newest first, from before a position on.
 pub async fn list(
     tx: &mut Tx,
     app_id: Uuid,
     filter: &Filter,
-    before: Option<Place>,
+    before: Option<LetterPosition>,
     limit: i64,
 ) -> Result<Vec<FoundLetter>> {
     let mut statement = filter.apply(tx.sql(LETTERS).bind(app_id));
@@ -495,12 +495,12 @@ pub async fn list(
     rows.into_iter().map(Row::read).collect()
 }
 
-/// Lists letters, oldest first, from after a place on.
+/// Lists letters, oldest first, from after a position on.
 pub async fn page(
     tx: &mut Tx,
     app_id: Uuid,
     filter: &Filter,
-    after: Option<Place>,
+    after: Option<LetterPosition>,
     limit: i64,
 ) -> Result<Vec<FoundLetter>> {
     let mut statement = filter.apply(tx.sql(LETTERS).bind(app_id));

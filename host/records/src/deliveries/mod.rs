@@ -198,8 +198,8 @@ pub struct NewDelivery {
     /// What it says, where that is known already.
     pub content: Option<Rendered>,
     /// How urgent it is.
-    pub lane: Urgency,
-    /// The process that has it in hand from the beginning, see [`InHand::reserve`](in_hand::InHand::reserve); none: whichever has room.
+    pub urgency: Urgency,
+    /// The process that has it in hand from the beginning, see [`DeliveriesInHand::reserve`](in_hand::DeliveriesInHand::reserve); none: whichever has room.
     pub node: Option<Uuid>,
 }
 
@@ -226,7 +226,7 @@ pub struct Change {
     pub more: Vec<(&'static str, String)>,
 }
 
-/// Adds deliveries that are not there yet, and counts them; answers the ids of those that are new. [Reserve](in_hand::InHand::reserve)
+/// Adds deliveries that are not there yet, and counts them; answers the ids of those that are new. [Reserve](in_hand::DeliveriesInHand::reserve)
 /// places for them before; after the commit, [send](in_hand::Reserved::send) them.
 pub async fn queue(
     tx: &mut Tx,
@@ -262,7 +262,7 @@ pub async fn announce(
     tx: &mut Tx,
     app: &App,
     changes: &[Change],
-    in_hand: &webhooks::in_hand::InHand,
+    in_hand: &webhooks::in_hand::MessagesInHand,
     now: Timestamp,
 ) -> nudge_db::Result<Queued> {
     let mut queued = Queued::default();

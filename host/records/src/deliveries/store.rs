@@ -151,7 +151,7 @@ fn rows(chunk: &[NewDelivery], now: Timestamp) -> Result<Rows> {
         )
         .texts(chunk.iter().map(|delivery| delivery.reason.clone()))
         .texts(contents)
-        .integers(chunk.iter().map(|delivery| delivery.lane.number()))
+        .integers(chunk.iter().map(|delivery| delivery.urgency.number()))
         .uuids(chunk.iter().map(|delivery| delivery.node))
         .timestamps(
             chunk

@@ -335,15 +335,15 @@ pub async fn next_name(tx: &mut Tx, app_id: Uuid, after: &str) -> Result<Option<
         .await
 }
 
-/// A place among an app's events of a name, which are in the order of their receipt.
-pub type Place = (Timestamp, i64);
+/// A position among an app's events of a name, which are in the order of their receipt.
+pub type EventPosition = (Timestamp, i64);
 
-/// Events of an app and a name that arrived after a place and before an instant, with their aliases, in order; of nobody who
+/// Events of an app and a name that arrived after a position and before an instant, with their aliases, in order; of nobody who
 /// is being deleted.
 pub async fn named_after(
     tx: &mut Tx,
     (app_id, name): (Uuid, &str),
-    (after, after_seq): Place,
+    (after, after_seq): EventPosition,
     until: Timestamp,
     limit: i64,
 ) -> Result<Vec<(i64, Stored)>> {

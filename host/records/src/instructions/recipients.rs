@@ -122,7 +122,7 @@ fn read(row: &InstructionRow, kind: Kind, now: Timestamp) -> Recipient {
 pub async fn page(
     tx: &mut Tx,
     kind: Kind,
-    (app_id, survey_id): (Uuid, Uuid),
+    (app_id, campaign_id): (Uuid, Uuid),
     state: Option<RecipientState>,
     after: Option<Uuid>,
     limit: usize,
@@ -133,15 +133,15 @@ pub async fn page(
         Some(_) => MOST_SCANNED,
         None => i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1),
     };
-    let instructions = instructions(tx, (app_id, survey_id), after, scanned).await?;
+    let instructions = instructions(tx, (app_id, campaign_id), after, scanned).await?;
     // What the instructions do not have.
     let beside: Vec<Recipient> = match kind {
         Kind::Survey => {
-            let attempts = alone(tx, (app_id, survey_id), after, scanned).await?;
+            let attempts = alone(tx, (app_id, campaign_id), after, scanned).await?;
             attempts.iter().map(of_attempt).collect()
         }
         Kind::Push => {
-            let sent = sent(tx, (app_id, survey_id), after, scanned).await?;
+            let sent = sent(tx, (app_id, campaign_id), after, scanned).await?;
             sent.into_iter().map(of_delivery).collect()
         }
         Kind::InApp => Vec::new(),
@@ -195,7 +195,7 @@ fn of_attempt(row: &AttemptRow) -> Recipient {
 
 async fn instructions(
     tx: &mut Tx,
-    (app_id, survey_id): (Uuid, Uuid),
+    (app_id, campaign_id): (Uuid, Uuid),
     after: Uuid,
     limit: i64,
 ) -> Result<Vec<InstructionRow>> {
@@ -215,7 +215,7 @@ async fn instructions(
          ORDER BY i.id DESC",
     )
     .bind(app_id)
-    .bind(survey_id)
+    .bind(campaign_id)
     .bind(after)
     .bind(limit)
     .fetch_all()

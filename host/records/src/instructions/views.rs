@@ -84,7 +84,7 @@ pub async fn views(
     // Of one that was a button and is one no longer, rows may be left.
     let is_button = |id: Uuid| {
         let campaign = app.campaign(id).and_then(|index| app.campaigns.get(index));
-        campaign.is_some_and(|campaign| campaign.act.feedback().is_some())
+        campaign.is_some_and(|campaign| campaign.action.feedback().is_some())
     };
     let mut instructions = instructions;
     instructions.retain(|it| it.kind != Kind::Feedback || is_button(it.campaign_id));
@@ -97,7 +97,7 @@ pub async fn views(
         let campaign = app
             .campaign(instruction.campaign_id)
             .and_then(|index| app.campaigns.get(index))?;
-        let CampaignAction::Present(payload) = &campaign.act else {
+        let CampaignAction::Present(payload) = &campaign.action else {
             return None;
         };
         (campaign.version == instruction.campaign_version).then(|| Arc::clone(payload))

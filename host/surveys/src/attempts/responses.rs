@@ -53,23 +53,23 @@ pub async fn page(
     .await
 }
 
-/// A place in the answers of a survey.
-pub type Place = (Timestamp, Uuid, String);
+/// A position in the answers of a survey.
+pub type ResponsePosition = (Timestamp, Uuid, String);
 
 impl ResponseRow {
-    /// Its place.
-    pub fn place(&self) -> Place {
+    /// Its position.
+    pub fn position(&self) -> ResponsePosition {
         let question_id = self.question_id.clone();
         (self.answered_at, self.attempt_id, question_id)
     }
 }
 
-/// Answers that were given within a range, from after a place on.
+/// Answers that were given within a range, from after a position on.
 pub async fn after(
     tx: &mut Tx,
     (app_id, survey_id): (Uuid, Uuid),
     range: Range,
-    after: Option<Place>,
+    after: Option<ResponsePosition>,
     limit: i64,
 ) -> Result<Vec<ResponseRow>> {
     let mut statement = tx

@@ -27,5 +27,13 @@ pub(super) async fn of_responses(
         "answeredAt",
     ];
     let view = move |row| AnswerView::new(key.1, row);
-    csv::answer_rows(columns, &services.db, MOST, list, ResponseRow::place, view).await
+    csv::answer_rows(
+        columns,
+        &services.db,
+        MOST,
+        list,
+        ResponseRow::position,
+        view,
+    )
+    .await
 }

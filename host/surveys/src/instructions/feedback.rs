@@ -110,7 +110,7 @@ async fn plan<'a>(
     now: Timestamp,
 ) -> Result<Plan<'a>> {
     let once = wanted.holding.iter();
-    let once = once.filter(|running| running.act.feedback() == Some(true));
+    let once = once.filter(|running| running.action.feedback() == Some(true));
     let once: Vec<Uuid> = once.map(|running| running.id).collect();
     let completed = store::completed(tx, app.id, subject_id, &once).await?;
     let buttons = store::of_subject(tx, app.id, subject_id).await?;

@@ -113,7 +113,7 @@ pub async fn list_instructions(
     let (app_id, subject_id) = (scope.app.id, query.subject_id);
     let list = format!("instructions of {app_id} {subject_id}");
     let cursors = Cursors::new(&services.secrets, list, services.clock.now());
-    let before: Option<Place> = cursors.open(query.cursor.as_deref())?;
+    let before: Option<InstructionPosition> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let rows = page(&mut tx, (app_id, subject_id), before, i64::from(limit) + 1).await?;
     drop(tx);
@@ -123,15 +123,15 @@ pub async fn list_instructions(
     })
 }
 
-/// A place in the list: when an instruction was made, and which. Those that were held back share positions, and those of
+/// A position in the list: when an instruction was made, and which. Those that were held back share positions, and those of
 /// somebody who became one with the person have later ones.
-type Place = (Timestamp, Uuid);
+type InstructionPosition = (Timestamp, Uuid);
 
-/// A person's instructions before a place, the newest first.
+/// A person's instructions before a position, the newest first.
 async fn page(
     tx: &mut Tx,
     (app_id, subject_id): (Uuid, Uuid),
-    before: Option<Place>,
+    before: Option<InstructionPosition>,
     limit: i64,
 ) -> nudge_db::Result<Vec<Row>> {
     let (created_at, id) = before.unwrap_or((Timestamp(i64::MAX), Uuid::max()));

@@ -14,7 +14,7 @@ use nudge_wasm::Plugin;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Error, MOST_TRIES, Owner, Seen};
+use super::{AppVersions, Error, MOST_TRIES, Owner};
 use crate::plugins::{announcement, in_force_check};
 use crate::services::Services;
 
@@ -82,7 +82,7 @@ pub(crate) async fn change(
                 release => loaded.push(release?),
             }
         }
-        let mut seen = Seen::new();
+        let mut seen = AppVersions::new();
         for _ in 1..=MOST_TRIES {
             check(services, owner, &plan, &mut loaded, &mut seen).await?;
             match write(services, owner, &plan, &seen).await? {
@@ -226,7 +226,7 @@ async fn check(
     owner: &Owner,
     plan: &Plan,
     loaded: &mut Vec<Arc<Plugin>>,
-    seen: &mut Seen,
+    seen: &mut AppVersions,
 ) -> Result<(), Error> {
     if plan.checked.is_empty() {
         return Ok(());
@@ -253,7 +253,7 @@ async fn check(
 pub(super) async fn refusals(
     services: &Services,
     owner: &Owner,
-    apps: &Seen,
+    apps: &AppVersions,
     (entry, slot): (&Entry, Option<&Slot>),
     plugin: &Arc<Plugin>,
     started: Instant,
@@ -286,7 +286,7 @@ async fn write(
     services: &Services,
     owner: &Owner,
     plan: &Plan,
-    seen: &Seen,
+    seen: &AppVersions,
 ) -> Result<Written, Error> {
     let entry = &plan.entry;
     let now = entry.updated_at;

@@ -10,7 +10,7 @@ use nudge_plugin_runtime::store;
 use nudge_wasm::{Kind, Plugin};
 use serde_json::json;
 
-use super::{Error, MOST_TRIES, Owner, Seen};
+use super::{AppVersions, Error, MOST_TRIES, Owner};
 use crate::plugins::in_force_check;
 use crate::services::Services;
 
@@ -26,7 +26,7 @@ pub(crate) async fn set(
         kind,
         plugin: name.to_owned(),
     };
-    let (mut loaded, mut seen) = (Vec::new(), Seen::new());
+    let (mut loaded, mut seen) = (Vec::new(), AppVersions::new());
     for _ in 0..MOST_TRIES {
         let now = services.clock.now();
         let mut tx = services.db.read().await?;
@@ -71,7 +71,7 @@ pub(crate) async fn set(
 /// Empties a slot: the server's plugin decides, or the built-in one.
 pub(crate) async fn clear(services: &Services, owner: &Owner, kind: Kind) -> Result<(), Error> {
     let after = |catalogue: Catalogue| catalogue.without_slot(owner.app_id, kind);
-    let (mut loaded, mut seen) = (Vec::new(), Seen::new());
+    let (mut loaded, mut seen) = (Vec::new(), AppVersions::new());
     for _ in 0..MOST_TRIES {
         let now = services.clock.now();
         check(services, owner, kind, after, (&mut loaded, &mut seen)).await?;
@@ -138,7 +138,7 @@ async fn check(
     owner: &Owner,
     kind: Kind,
     after: impl Fn(Catalogue) -> Catalogue,
-    (loaded, seen): (&mut Vec<Arc<Plugin>>, &mut Seen),
+    (loaded, seen): (&mut Vec<Arc<Plugin>>, &mut AppVersions),
 ) -> Result<(), Error> {
     let started = Instant::now();
     let mut tx = services.db.read().await?;

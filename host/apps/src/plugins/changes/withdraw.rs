@@ -15,17 +15,17 @@ use crate::services::Services;
 /// first does it.
 pub(crate) async fn withdraw(
     services: &Services,
-    term: &RolloutPeriod,
+    period: &RolloutPeriod,
     reason: FailureRate,
 ) -> Result<Option<String>, Error> {
     for _ in 0..MOST_TRIES {
         let now = services.clock.now();
         let mut tx = services.db.read().await?;
-        let entry = store::find(&mut tx, term.owner, &term.name).await?;
+        let entry = store::find(&mut tx, period.owner, &period.name).await?;
         drop(tx);
         let Some(before) = entry else { return Ok(None) };
         let rollout = before.rollout.clone();
-        let Some(rollout) = rollout.withdraw(&term.version, term.since, now) else {
+        let Some(rollout) = rollout.withdraw(&period.version, period.since, now) else {
             return Ok(None);
         };
         let role = if before.rollout.active == rollout.active {
@@ -35,7 +35,7 @@ pub(crate) async fn withdraw(
         };
         let active = rollout.active.as_ref();
         let active = active.map(|active| active.version.clone());
-        let rollback = Rollback::automatic(now, &term.version, role, active, reason);
+        let rollback = Rollback::automatic(now, &period.version, role, active, reason);
         let detail = detail(&rollback);
         let after = before.rolled_back(rollout, rollback, now);
         // Held until the snapshots are made anew. What can't be loaded is dealt with there.

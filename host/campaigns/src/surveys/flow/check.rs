@@ -19,12 +19,12 @@ pub fn check(flow: &Flow) -> Vec<FieldError> {
     }
     let (places, specs) = check_questions(flow, &mut errors);
     check_screens(flow, &mut errors);
-    let known = Known {
+    let questions = FlowQuestions {
         flow,
         places: &places,
         specs: &specs,
     };
-    check_branches(flow, &known, &mut errors);
+    check_branches(flow, &questions, &mut errors);
     if errors.is_empty() {
         walk(flow, &places, &mut errors);
     }
@@ -102,13 +102,13 @@ fn check_screens(flow: &Flow, errors: &mut Vec<FieldError>) {
 }
 
 /// The questions of a flow, for its conditions.
-struct Known<'f> {
+struct FlowQuestions<'f> {
     flow: &'f Flow,
     places: &'f Places<'f>,
     specs: &'f [Option<Spec>],
 }
 
-impl Questions for Known<'_> {
+impl Questions for FlowQuestions<'_> {
     fn find(&self, id: &str) -> Option<(&Question, Option<&Spec>)> {
         let place = *self.places.get(id)?;
         let spec = self.specs.get(place).and_then(Option::as_ref);
@@ -116,14 +116,14 @@ impl Questions for Known<'_> {
     }
 }
 
-fn check_branches(flow: &Flow, known: &Known<'_>, errors: &mut Vec<FieldError>) {
+fn check_branches(flow: &Flow, questions: &FlowQuestions<'_>, errors: &mut Vec<FieldError>) {
     let screens: HashSet<&str> = flow
         .end_screens
         .iter()
         .map(|screen| screen.id.as_str())
         .collect();
     if let Some(start) = &flow.start_question_id
-        && !known.places.contains_key(start.as_str())
+        && !questions.places.contains_key(start.as_str())
     {
         errors.push(dangling("/flow/startQuestionId", start));
     }
@@ -139,11 +139,11 @@ fn check_branches(flow: &Flow, known: &Known<'_>, errors: &mut Vec<FieldError>) 
                 "another branch has this id",
             ));
         }
-        if !known.places.contains_key(branch.from.as_str()) {
+        if !questions.places.contains_key(branch.from.as_str()) {
             errors.push(dangling(format!("{pointer}/from"), &branch.from));
         }
         match &branch.to {
-            Target::QuestionId(id) if !known.places.contains_key(id.as_str()) => {
+            Target::QuestionId(id) if !questions.places.contains_key(id.as_str()) => {
                 errors.push(dangling(format!("{pointer}/to/questionId"), id));
             }
             Target::EndScreenId(id) if !screens.contains(id.as_str()) => {
@@ -152,7 +152,7 @@ fn check_branches(flow: &Flow, known: &Known<'_>, errors: &mut Vec<FieldError>) 
             _ => {}
         }
         if let Some(condition) = &branch.when {
-            Check::new(known, errors).condition(condition, &format!("{pointer}/when"));
+            Check::new(questions, errors).condition(condition, &format!("{pointer}/when"));
         }
     }
 }

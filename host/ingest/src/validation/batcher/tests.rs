@@ -40,7 +40,7 @@ fn enforced_within(validation_deadline: Duration) -> Arc<Enforced> {
     };
     let engine = Engine::new(config).unwrap();
     let plugin = engine.load(test_guests::MISBEHAVING_VALIDATION).unwrap();
-    let term = RolloutPeriod {
+    let period = RolloutPeriod {
         owner: Uuid::nil(),
         name: plugin.description().name.clone(),
         version: plugin.description().version.clone(),
@@ -57,7 +57,7 @@ fn enforced_within(validation_deadline: Duration) -> Arc<Enforced> {
             decider: Arc::new(Active {
                 origin: Origin::BuiltIn,
                 plugin: Arc::new(plugin),
-                term: Arc::new(term),
+                period: Arc::new(period),
                 candidate: None,
                 rolled_back: None,
             }),
@@ -95,7 +95,7 @@ fn context(app: Uuid) -> Context {
 }
 
 /// How many violations each place has; none: the plugin failed on it.
-fn counts(found: Found) -> Vec<(usize, Option<usize>)> {
+fn counts(found: PlacedVerdicts) -> Vec<(usize, Option<usize>)> {
     let count = |(place, verdict)| match verdict {
         Verdict::Broken(violations) => (place, Some(violations.len())),
         Verdict::Unchecked => (place, None),
@@ -198,7 +198,7 @@ fn request(
     enforced: &Arc<Enforced>,
     app: Uuid,
     count: usize,
-) -> (Request, oneshot::Receiver<Found>) {
+) -> (Request, oneshot::Receiver<PlacedVerdicts>) {
     let (reply, replied) = oneshot::channel();
     let events: Vec<(usize, &str)> = (0..count).map(|place| (place, "")).collect();
     let request = Request {

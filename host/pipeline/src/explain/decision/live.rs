@@ -13,7 +13,7 @@ use nudge_records::scheduled_work;
 use nudge_wasm::{Plugin, trigger};
 use uuid::Uuid;
 
-use super::{Error, Known, ONLY, as_item, session, view};
+use super::{Error, ONLY, ViewScope, as_item, session, view};
 use crate::groups;
 use crate::projection::Subject;
 use crate::services::Services;
@@ -29,7 +29,7 @@ pub struct Live {
 }
 
 /// A campaign that only its plugin has still to decide about.
-struct Asked<'a> {
+struct UndecidedCampaign<'a> {
     running: &'a ActiveCampaign,
     plugin: &'a Arc<Plugin>,
     reading: &'a Reading,
@@ -55,22 +55,22 @@ pub async fn all_for(
     let Some((_, subject)) = found.into_iter().next() else {
         return Ok(live);
     };
-    let mut by_plugin: HashMap<usize, Vec<Asked<'_>>> = HashMap::new();
-    for asked in may_have(app, campaigns, &subject, now) {
+    let mut by_plugin: HashMap<usize, Vec<UndecidedCampaign<'_>>> = HashMap::new();
+    for undecided in may_have(app, campaigns, &subject, now) {
         let of_plugin = by_plugin
-            .entry(Arc::as_ptr(asked.plugin).addr())
+            .entry(Arc::as_ptr(undecided.plugin).addr())
             .or_default();
-        of_plugin.push(asked);
+        of_plugin.push(undecided);
     }
-    for asked in by_plugin.values() {
-        match ask(services, app, asked, &subject, now).await {
+    for undecided in by_plugin.values() {
+        match ask(services, app, undecided, &subject, now).await {
             Ok(holding) => live.holding.extend(holding),
-            Err(error) if asked.len() == 1 => {
-                let failed = asked.iter().map(|one| one.running.id);
+            Err(error) if undecided.len() == 1 => {
+                let failed = undecided.iter().map(|one| one.running.id);
                 live.unknown.extend(failed.zip([error]));
             }
             Err(_) => {
-                for one in asked {
+                for one in undecided {
                     let one = std::slice::from_ref(one);
                     match ask(services, app, one, &subject, now).await {
                         Ok(holding) => live.holding.extend(holding),
@@ -92,46 +92,46 @@ fn may_have<'a>(
     campaigns: &[&'a ActiveCampaign],
     subject: &Subject,
     now: Timestamp,
-) -> Vec<Asked<'a>> {
+) -> Vec<UndecidedCampaign<'a>> {
     if subject.suppressed || !subject.may_message(app) {
         return Vec::new();
     }
     let timezone = subject.timezone.as_deref();
-    let asked = campaigns.iter().filter_map(|running| {
+    let undecided = campaigns.iter().filter_map(|running| {
         let rules = &running.rules;
         let may = rules.sample.includes(running.id, subject.id)
             && matches!(rules.schedule.opening(now, timezone, None), Opening::Open);
         let (plugin, reading) = running.accepted.for_subject(subject.id);
-        (may && reading.has_event(SCHEDULED)).then_some(Asked {
+        (may && reading.has_event(SCHEDULED)).then_some(UndecidedCampaign {
             running,
             plugin,
             reading,
         })
     });
-    asked.collect()
+    undecided.collect()
 }
 
 /// Asks the plugin of some campaigns about all of them in one call; answers those that are for the person.
 async fn ask(
     services: &Services,
     app: &App,
-    asked: &[Asked<'_>],
+    undecided: &[UndecidedCampaign<'_>],
     subject: &Subject,
     now: Timestamp,
 ) -> Result<Vec<Uuid>, Error> {
-    let Some(first) = asked.first() else {
+    let Some(first) = undecided.first() else {
         return Ok(Vec::new());
     };
-    let ids: Vec<Uuid> = asked.iter().map(|one| one.running.id).collect();
+    let ids: Vec<Uuid> = undecided.iter().map(|one| one.running.id).collect();
     let before = subject.last_seq.saturating_add(1);
     let mut tx = services.db.read().await?;
-    let campaigns: Vec<&ActiveCampaign> = asked.iter().map(|one| one.running).collect();
-    let known = Known::new(&campaigns, before, now);
-    let facts = view(&mut tx, services, app, subject.clone(), known).await?;
+    let campaigns: Vec<&ActiveCampaign> = undecided.iter().map(|one| one.running).collect();
+    let scope = ViewScope::new(&campaigns, before, now);
+    let facts = view(&mut tx, services, app, subject.clone(), scope).await?;
     drop(tx);
     // What stands for all of them: that the person is there.
     let stored = scheduled_work::event(app.id, now);
-    let campaigns = asked.iter().map(|one| trigger::Campaign {
+    let campaigns = undecided.iter().map(|one| trigger::Campaign {
         id: one.running.id,
         config: Arc::clone(&one.running.accepted.config),
         properties: Arc::clone(&one.reading.properties),

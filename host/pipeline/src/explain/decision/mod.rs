@@ -45,7 +45,7 @@ const ONLY: u32 = 0;
 
 /// The event and campaign that somebody asks about.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct DecisionQuestion<'a> {
     /// The app.
     pub app: &'a App,
     /// The campaign, whether it runs or not.
@@ -59,7 +59,7 @@ pub struct Question<'a> {
 /// An app, a campaign of it and an event.
 type About<'a> = (&'a App, Uuid, &'a Stored);
 
-impl<'a> Question<'a> {
+impl<'a> DecisionQuestion<'a> {
     fn about(self) -> About<'a> {
         (self.app, self.running.id, self.stored)
     }
@@ -157,7 +157,7 @@ pub async fn person(tx: &mut Tx, app: &App, alias: i64) -> nudge_db::Result<Opti
 }
 
 /// Asks the plugin about an event.
-pub async fn ask(services: &Services, question: Question<'_>) -> Result<Told, Error> {
+pub async fn ask(services: &Services, question: DecisionQuestion<'_>) -> Result<Told, Error> {
     let mut tx = services.db.read().await?;
     let subject = subject(&mut tx, question.app, question.alias).await?;
     let call = match subject {
@@ -188,7 +188,7 @@ pub async fn ask(services: &Services, question: Question<'_>) -> Result<Told, Er
 /// cancelled.
 pub async fn ask_later(
     services: &Services,
-    question: Question<'_>,
+    question: DecisionQuestion<'_>,
     timer: Timer,
 ) -> Result<Option<Told>, Error> {
     let mut tx = services.db.read().await?;
@@ -254,11 +254,11 @@ async fn make(services: &Services, app_id: Uuid, call: Call) -> Result<Told, Err
 async fn now(
     tx: &mut Tx,
     services: &Services,
-    question: Question<'_>,
+    question: DecisionQuestion<'_>,
     subject: Subject,
     timer: trigger::Timer,
 ) -> nudge_db::Result<Call> {
-    let Question {
+    let DecisionQuestion {
         running, stored, ..
     } = question;
     let (plugin, reading) = running.accepted.for_subject(subject.id);
@@ -271,13 +271,13 @@ async fn now(
 
 /// A call of today's version about one item.
 fn call(
-    question: Question<'_>,
+    question: DecisionQuestion<'_>,
     plugin: &Arc<Plugin>,
     reading: &Reading,
     item: trigger::Item,
     facts: View,
 ) -> Call {
-    let Question { app, running, .. } = question;
+    let DecisionQuestion { app, running, .. } = question;
     let batch = trigger::Batch {
         now: item.received,
         items: vec![item],
@@ -310,10 +310,10 @@ fn call(
 async fn today(
     tx: &mut Tx,
     services: &Services,
-    question: Question<'_>,
+    question: DecisionQuestion<'_>,
     subject: Subject,
 ) -> Result<Option<Call>, Error> {
-    let Question {
+    let DecisionQuestion {
         running, stored, ..
     } = question;
     let (plugin, reading) = running.accepted.for_subject(subject.id);
@@ -330,13 +330,13 @@ async fn today(
 async fn as_of(
     tx: &mut Tx,
     services: &Services,
-    question: Question<'_>,
+    question: DecisionQuestion<'_>,
     subject: Subject,
     (before, until): (i64, Timestamp),
 ) -> nudge_db::Result<View> {
     let campaigns = [question.running];
-    let known = Known::new(&campaigns, before, until);
-    view(tx, services, question.app, subject, known).await
+    let scope = ViewScope::new(&campaigns, before, until);
+    view(tx, services, question.app, subject, scope).await
 }
 
 /// A call like the one that was kept: the subject's items up to the event, under the one campaign. None: something
@@ -388,8 +388,8 @@ async fn recall(
         items,
     };
     let item = u32::try_from(batch.items.len().saturating_sub(1)).unwrap_or(u32::MAX);
-    let known = Known::new(&[], before(&own, subject), Timestamp(record.now));
-    let now = view(tx, services, app, subject.clone(), known).await?;
+    let scope = ViewScope::new(&[], before(&own, subject), Timestamp(record.now));
+    let now = view(tx, services, app, subject.clone(), scope).await?;
     Ok(Some(Call {
         plugin,
         batch,
@@ -455,7 +455,7 @@ fn given(
 }
 
 /// How much of a subject a plugin is to know.
-struct Known<'a> {
+struct ViewScope<'a> {
     /// The campaigns of which it is told its state.
     campaigns: &'a [&'a ActiveCampaign],
     /// Events from this number on have not happened.
@@ -464,7 +464,7 @@ struct Known<'a> {
     until: Timestamp,
 }
 
-impl<'a> Known<'a> {
+impl<'a> ViewScope<'a> {
     fn new(campaigns: &'a [&'a ActiveCampaign], before: i64, until: Timestamp) -> Self {
         Self {
             campaigns,
@@ -480,26 +480,26 @@ async fn view(
     services: &Services,
     app: &App,
     mut subject: Subject,
-    known: Known<'_>,
+    scope: ViewScope<'_>,
 ) -> nudge_db::Result<View> {
-    subject.last_seq = known.before - 1;
+    subject.last_seq = scope.before - 1;
     let properties = store::properties(tx, app.id, &[subject.id]).await?;
-    let pairs = known.campaigns.iter().map(|it| (it.id, subject.id));
-    let mut kept = store::states(tx, app.id, pairs.collect()).await?;
-    kept.retain(|(id, _), kept| {
-        let running = known.campaigns.iter().find(|it| it.id == *id);
-        running.is_some_and(|it| it.accepted.inherits(kept.plugin.as_deref()))
+    let pairs = scope.campaigns.iter().map(|it| (it.id, subject.id));
+    let mut stored = store::states(tx, app.id, pairs.collect()).await?;
+    stored.retain(|(id, _), stored| {
+        let running = scope.campaigns.iter().find(|it| it.id == *id);
+        running.is_some_and(|it| it.accepted.inherits(stored.plugin.as_deref()))
     });
-    let beside = kept.iter();
-    let beside = beside.map(|((campaign, _), kept)| (ONLY, *campaign, kept.clone()));
+    let beside = stored.iter();
+    let beside = beside.map(|((campaign, _), stored)| (ONLY, *campaign, stored.clone()));
     let read = Read::beside(beside);
-    let states = known
+    let states = scope
         .campaigns
         .iter()
         .enumerate()
         .filter_map(|(number, running)| {
-            let kept = kept.remove(&(running.id, subject.id))?;
-            Some(((number, ONLY), kept.state))
+            let stored = stored.remove(&(running.id, subject.id))?;
+            Some(((number, ONLY), stored.state))
         });
     let states = states.collect();
     let ledger = Ledger {
@@ -512,11 +512,11 @@ async fn view(
         states,
         earlier: Vec::new(),
         aliases: HashMap::new(),
-        until: known.until,
+        until: scope.until,
     };
     Ok(View {
         ledger: Arc::new(Mutex::new(ledger)),
-        campaigns: (0..known.campaigns.len()).collect(),
+        campaigns: (0..scope.campaigns.len()).collect(),
         transcript: None,
     })
 }

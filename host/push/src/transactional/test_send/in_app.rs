@@ -55,7 +55,7 @@ pub(super) async fn send(
     drop(tx);
     let running = app.campaign(campaign_id);
     let running = running.and_then(|index| app.campaigns.get(index));
-    let known = running.and_then(|running| match &running.act {
+    let known = running.and_then(|running| match &running.action {
         CampaignAction::Show(showing) => Some(&**showing),
         _ => None,
     });

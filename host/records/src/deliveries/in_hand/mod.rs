@@ -1,7 +1,7 @@
 //! Which deliveries this process is sending, and how it comes by them.
 //!
 //! A delivery is claimed by the process that sends it. One that is made here while there is room for it is made as
-//! claimed: after the commit it goes to the sender as it is ([`InHand::reserve`]). All others the sender claims from the database.
+//! claimed: after the commit it goes to the sender as it is ([`DeliveriesInHand::reserve`]). All others the sender claims from the database.
 
 mod share;
 
@@ -22,7 +22,7 @@ pub use share::HANDED_TOGETHER;
 
 /// The deliveries that a process is sending. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct InHand {
+pub struct DeliveriesInHand {
     node: Uuid,
     held: Arc<Mutex<Held>>,
     handover: Handover<Ready>,
@@ -40,14 +40,14 @@ struct Held {
 #[derive(Debug)]
 struct App {
     deliveries: usize,
-    /// How many more may be with providers, of either lane.
+    /// How many more may be with providers, of either urgency.
     urgent: Arc<Semaphore>,
     rest: Arc<Semaphore>,
 }
 
 impl Default for App {
     fn default() -> Self {
-        let room = |lane| Arc::new(Semaphore::new(share::with_providers(lane)));
+        let room = |urgency| Arc::new(Semaphore::new(share::with_providers(urgency)));
         Self {
             deliveries: 0,
             urgent: room(Urgency::Urgent),
@@ -60,10 +60,10 @@ impl Default for App {
 /// when this is dropped.
 #[derive(Debug)]
 pub struct Places {
-    of: InHand,
+    of: DeliveriesInHand,
     app_id: Uuid,
     taken: Mutex<HashSet<Uuid>>,
-    /// How many more of the app's lane may be with providers.
+    /// How many more of the app's deliveries of this urgency may be with providers.
     pub at_providers: Arc<Semaphore>,
 }
 
@@ -72,7 +72,7 @@ pub struct Places {
 pub struct Ready {
     /// The app.
     pub app_id: Uuid,
-    /// The deliveries, all of one lane.
+    /// The deliveries, all of one urgency.
     pub deliveries: Vec<Claimed>,
     /// Their places.
     pub places: Places,
@@ -101,7 +101,7 @@ pub struct Claimed {
     pub delivered_at: Option<Timestamp>,
 }
 
-impl InHand {
+impl DeliveriesInHand {
     /// Nothing is in hand of a process. `node` is the process.
     pub fn new(node: Uuid) -> Self {
         Self {
@@ -148,9 +148,9 @@ impl InHand {
         share::is_full(self.held.lock().deliveries.len())
     }
 
-    /// How many deliveries of a lane of an app there is room for.
-    pub fn room(&self, app_id: Uuid, lane: Urgency) -> usize {
-        self.held.lock().room(app_id, lane)
+    /// How many deliveries of an urgency of an app there is room for.
+    pub fn room(&self, app_id: Uuid, urgency: Urgency) -> usize {
+        self.held.lock().room(app_id, urgency)
     }
 
     /// How many deliveries of an app are in hand.
@@ -158,10 +158,10 @@ impl InHand {
         self.held.lock().of_app(app_id)
     }
 
-    /// Takes places for deliveries of a lane of an app.
-    pub fn take(&self, app_id: Uuid, lane: Urgency, deliveries: &[Claimed]) -> Places {
+    /// Takes places for deliveries of an urgency of an app.
+    pub fn take(&self, app_id: Uuid, urgency: Urgency, deliveries: &[Claimed]) -> Places {
         let taken: HashSet<Uuid> = deliveries.iter().map(|delivery| delivery.id).collect();
-        let at_providers = self.held.lock().add(app_id, lane, &taken);
+        let at_providers = self.held.lock().add(app_id, urgency, &taken);
         Places {
             of: self.clone(),
             app_id,
@@ -183,16 +183,16 @@ impl InHand {
             ready: Vec::new(),
             are_some_left: false,
         };
-        for lane in [Urgency::Urgent, Urgency::Rest] {
+        for urgency in [Urgency::Urgent, Urgency::Rest] {
             let waiting = deliveries.iter_mut();
-            let waiting = waiting.filter(|it| it.lane == lane && it.status == Status::Queued);
+            let waiting = waiting.filter(|it| it.urgency == urgency && it.status == Status::Queued);
             let mut waiting = waiting.peekable();
             if waiting.peek().is_none() {
                 continue;
             }
             let held = self.held.lock();
             let room = if held.is_open {
-                held.room(app_id, lane)
+                held.room(app_id, urgency)
             } else {
                 0
             };
@@ -209,7 +209,7 @@ impl InHand {
                 }
             }
             if !claimed.is_empty() {
-                let places = self.take(app_id, lane, &claimed);
+                let places = self.take(app_id, urgency, &claimed);
                 reserved.ready.push(Ready {
                     app_id,
                     deliveries: claimed,
@@ -237,16 +237,21 @@ impl Held {
         self.apps.get(&app_id).map_or(0, |app| app.deliveries)
     }
 
-    fn room(&self, app_id: Uuid, lane: Urgency) -> usize {
-        share::room(lane, self.of_app(app_id), self.deliveries.len())
+    fn room(&self, app_id: Uuid, urgency: Urgency) -> usize {
+        share::room(urgency, self.of_app(app_id), self.deliveries.len())
     }
 
-    /// Answers how many more of the app's lane may be with providers.
-    fn add(&mut self, app_id: Uuid, lane: Urgency, deliveries: &HashSet<Uuid>) -> Arc<Semaphore> {
+    /// Answers how many more of the app's deliveries of this urgency may be with providers.
+    fn add(
+        &mut self,
+        app_id: Uuid,
+        urgency: Urgency,
+        deliveries: &HashSet<Uuid>,
+    ) -> Arc<Semaphore> {
         self.deliveries.extend(deliveries);
         let app = self.apps.entry(app_id).or_default();
         app.deliveries += deliveries.len();
-        Arc::clone(match lane {
+        Arc::clone(match urgency {
             Urgency::Urgent => &app.urgent,
             Urgency::Rest => &app.rest,
         })
@@ -285,7 +290,7 @@ impl Drop for Places {
 /// if the deliveries were made nevertheless, the sender gives up their claims.
 #[derive(Debug)]
 pub struct Reserved {
-    of: InHand,
+    of: DeliveriesInHand,
     ready: Vec<Ready>,
     /// Whether there was no room for some.
     are_some_left: bool,
@@ -334,7 +339,7 @@ impl Claimed {
             devices: None,
             platform: None,
             attempts: 0,
-            lane: delivery.lane.number(),
+            lane: delivery.urgency.number(),
             created_at: now,
             delivered_at: None,
         })
@@ -348,7 +353,7 @@ mod tests {
     const APP: Uuid = Uuid::from_u128(1);
     const NODE: Uuid = Uuid::from_u128(2);
 
-    fn new(number: u128, lane: Urgency, status: Status) -> NewDelivery {
+    fn new(number: u128, urgency: Urgency, status: Status) -> NewDelivery {
         NewDelivery {
             id: Uuid::from_u128(number),
             campaign_id: Uuid::nil(),
@@ -363,14 +368,14 @@ mod tests {
             status,
             reason: None,
             content: None,
-            lane,
+            urgency,
             node: None,
         }
     }
 
-    fn queued(count: u128, lane: Urgency) -> Vec<NewDelivery> {
+    fn queued(count: u128, urgency: Urgency) -> Vec<NewDelivery> {
         (1..=count)
-            .map(|number| new(number, lane, Status::Queued))
+            .map(|number| new(number, urgency, Status::Queued))
             .collect()
     }
 
@@ -384,7 +389,7 @@ mod tests {
 
     #[test]
     fn nothing_is_claimed_for_nobody() {
-        let in_hand = InHand::new(NODE);
+        let in_hand = DeliveriesInHand::new(NODE);
         let mut deliveries = queued(2, Urgency::Rest);
         in_hand.reserve(APP, &mut deliveries, Timestamp(0));
         assert_eq!(claimed(&deliveries), 0);
@@ -393,7 +398,7 @@ mod tests {
 
     #[test]
     fn what_is_made_goes_to_the_sender_and_the_rest_is_free_again() {
-        let in_hand = InHand::new(NODE);
+        let in_hand = DeliveriesInHand::new(NODE);
         let mut made = in_hand.open().unwrap();
         assert!(in_hand.open().is_none(), "there is one sender");
         let mut deliveries = queued(3, Urgency::Rest);
@@ -426,7 +431,7 @@ mod tests {
 
     #[test]
     fn what_is_not_made_takes_no_place() {
-        let in_hand = InHand::new(NODE);
+        let in_hand = DeliveriesInHand::new(NODE);
         let _made = in_hand.open().unwrap();
         let mut deliveries = queued(2, Urgency::Urgent);
         let reserved = in_hand.reserve(APP, &mut deliveries, Timestamp(0));
@@ -439,7 +444,7 @@ mod tests {
 
     #[test]
     fn there_is_room_for_some() {
-        let in_hand = InHand::new(NODE);
+        let in_hand = DeliveriesInHand::new(NODE);
         let mut made = in_hand.open().unwrap();
         let mut deliveries = queued(2_000, Urgency::Rest);
         let room = in_hand.room(APP, Urgency::Rest);

@@ -18,18 +18,18 @@ const LEAST: usize = 32;
 /// being rendered or noted.
 pub const HANDED_TOGETHER: usize = 64;
 
-/// How many deliveries of a lane of an app may be with providers at a time: of so many at the most it is unknown, if
+/// How many deliveries of an urgency of an app may be with providers at a time: of so many at the most it is unknown, if
 /// the process is killed, whether they arrived.
-pub(super) fn with_providers(lane: Urgency) -> usize {
-    match lane {
+pub(super) fn with_providers(urgency: Urgency) -> usize {
+    match urgency {
         Urgency::Urgent => 2 * HANDED_TOGETHER,
         Urgency::Rest => 4 * HANDED_TOGETHER,
     }
 }
 
-/// How many deliveries of a lane of an app may be claimed that has so many in hand, of so many of all apps.
-pub(super) fn room(lane: Urgency, of_app: usize, of_all: usize) -> usize {
-    let most = match lane {
+/// How many deliveries of an urgency of an app may be claimed that has so many in hand, of so many of all apps.
+pub(super) fn room(urgency: Urgency, of_app: usize, of_all: usize) -> usize {
+    let most = match urgency {
         Urgency::Urgent => OF_APP,
         Urgency::Rest => OF_APP - FOR_URGENT,
     };
@@ -63,12 +63,12 @@ mod tests {
     #[test]
     fn the_last_places_are_for_apps_that_have_none() {
         let shared = ALL - FOR_NEWCOMERS;
-        for lane in [Urgency::Urgent, Urgency::Rest] {
-            assert_eq!(room(lane, 1, shared - LEAST), LEAST);
-            assert_eq!(room(lane, 1, shared - LEAST + 1), 0);
-            assert_eq!(room(lane, 0, shared), MOST);
-            assert_eq!(room(lane, 0, ALL - LEAST), LEAST);
-            assert_eq!(room(lane, 0, ALL - LEAST + 1), 0);
+        for urgency in [Urgency::Urgent, Urgency::Rest] {
+            assert_eq!(room(urgency, 1, shared - LEAST), LEAST);
+            assert_eq!(room(urgency, 1, shared - LEAST + 1), 0);
+            assert_eq!(room(urgency, 0, shared), MOST);
+            assert_eq!(room(urgency, 0, ALL - LEAST), LEAST);
+            assert_eq!(room(urgency, 0, ALL - LEAST + 1), 0);
         }
         assert!(!is_full(ALL - LEAST) && is_full(ALL - LEAST + 1));
     }

@@ -17,7 +17,7 @@ pub(super) enum RunState {
 }
 
 /// Where a campaign stands.
-pub(super) async fn standing(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<RunState> {
+pub(super) async fn read(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<RunState> {
     let status = store::status(tx, app_id, id, Hold::No).await?;
     Ok(match status {
         Some(Status::Active) => RunState::Runs,

@@ -27,19 +27,19 @@ impl ShadowCall {
     /// Has the candidate asked when there is time, or counts that there was none. `did` is what the active version
     /// said of the entries.
     pub(super) fn offer(mut self, plugins: &Plugins, did: Vec<Answer>) {
-        let (app_id, term) = (self.work.app_id, Arc::clone(&self.work.term));
+        let (app_id, period) = (self.work.app_id, Arc::clone(&self.work.period));
         let recorder = Arc::clone(&plugins.recorder);
         self.work.kind = logs::Kind::Shadow;
         let run = move || {
             let would = self.work.run(&self.entries);
-            let term = Arc::clone(&self.work.term);
+            let period = Arc::clone(&self.work.period);
             let comparison = self.compare(did, would);
-            recorder.compared(app_id, &term, comparison);
+            recorder.compared(app_id, &period, comparison);
         };
         if !plugins.shadows.offer(app_id, MOST_WAITING, run) {
             plugins
                 .recorder
-                .compared(app_id, &term, Comparison::skipped());
+                .compared(app_id, &period, Comparison::skipped());
         }
     }
 

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::later::Later;
 use super::{Campaign, Error, Step, store};
-use crate::explain::decision::{Person, Question, Told};
+use crate::explain::decision::{DecisionQuestion, Person, Told};
 use crate::services::Services;
 
-/// How campaign and subject stood.
-pub(super) struct Standing {
+/// The campaign's status and the subject's consent, explained.
+pub(super) struct StatusAndConsent {
     /// Explains the status.
     pub status: Step,
     /// Explains consent.
@@ -22,18 +22,18 @@ pub(super) struct Standing {
     pub may_message: bool,
 }
 
-/// Reads how campaign and subject stood. `told` and `later`: what the plugin says of the event and of its timer.
+/// Reads the campaign's status and the subject's consent. `told` and `later`: what the plugin says of the event and of its timer.
 pub(super) async fn read(
     services: &Services,
     campaign: &Campaign,
     person: &Person,
-    question: Question<'_>,
+    question: DecisionQuestion<'_>,
     trace: &store::Trace,
     (told, later): (&Told, Option<&Later>),
-) -> Result<Standing, Error> {
+) -> Result<StatusAndConsent, Error> {
     let status = status(services, campaign, question, trace, told).await?;
     let consent = consent(person, trace, told, later);
-    Ok(Standing {
+    Ok(StatusAndConsent {
         runs: status.passed,
         may_message: consent.passed,
         status,
@@ -44,7 +44,7 @@ pub(super) async fn read(
 async fn status(
     services: &Services,
     campaign: &Campaign,
-    question: Question<'_>,
+    question: DecisionQuestion<'_>,
     trace: &store::Trace,
     told: &Told,
 ) -> Result<Step, Error> {
@@ -54,7 +54,7 @@ async fn status(
     }
     let (app, running) = (question.app, question.running);
     if !trace.pending {
-        let resource = format!("{}/{}", running.act.kind().resource(), running.id);
+        let resource = format!("{}/{}", running.action.kind().resource(), running.id);
         let mut tx = services.db.read().await?;
         let noted = store::last_change(&mut tx, app.id, &resource, question.stored.received_at);
         let noted = noted.await?;
