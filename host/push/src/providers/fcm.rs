@@ -152,8 +152,6 @@ impl Fcm {
     ) -> Result<PushOutcome, Unusable> {
         let mut payload = payload::fcm(message);
         payload.token = Some(registration_token);
-        let time_to_live = payload::time_to_live(message, now);
-        payload.android.ttl = time_to_live.map(|seconds| format!("{seconds}s"));
         let body = match http::json(&Request { message: payload }) {
             Ok(body) => body,
             Err(outcome) => return Ok(outcome),

@@ -1,5 +1,4 @@
-//! What providers are given to deliver: a pure function of the message, so that retries send the same bytes, but for how long the
-//! message may still be kept.
+//! What providers are given to deliver: a pure function of the message, so that retries send the same bytes (contract 9).
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -131,7 +130,7 @@ pub(super) fn apns(message: &Message) -> ForApple<'_> {
 pub(super) struct ForGoogle<'m> {
     notification: Notification<'m>,
     data: Data<'m>,
-    pub android: Android<'m>,
+    android: Android<'m>,
     /// The device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<&'m str>,
@@ -153,13 +152,13 @@ struct Data<'m> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Android<'m> {
+struct Android<'m> {
     priority: &'static str,
     notification: Shown<'m>,
     #[serde(skip_serializing_if = "Option::is_none")]
     collapse_key: Option<&'m str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ttl: Option<String>,
+    ttl: Option<String>,
 }
 
 /// How Android shows it.
@@ -202,8 +201,8 @@ pub(super) fn fcm(message: &Message) -> ForGoogle<'_> {
     }
 }
 
-/// How long a service may keep a message, in seconds, if the message says: what is left of its life, so that a retry does not begin
-/// it anew.
+/// How long a service that is told it beside the payload may keep a message, in seconds, if the message says: what is left of its
+/// life, so that a retry does not begin it anew.
 pub(super) fn time_to_live(message: &Message, now: Timestamp) -> Option<u64> {
     let whole = u64::from(message.options.ttl_seconds?);
     let left = message.expires_at().map(|expires_at| expires_at.since(now));
