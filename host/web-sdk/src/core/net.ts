@@ -68,11 +68,12 @@ export async function ask(
     const after = response.headers.get("retry-after") ?? "";
     // Of an answer that breaks off nothing is known: the request is sent again.
     const json = status == 204 ? {} : await response.json().catch((error) => (status > 399 ? {} : Promise.reject(error)));
+    const code = json.code ?? `http_${status}`;
     return {
       status,
       data: json.data,
-      code: json.code ?? `http_${status}`,
-      message: json.detail ?? json.title ?? `the server answered ${status}`,
+      code,
+      message: json.detail ?? json.title ?? code,
       errors: json.errors,
       retryAfter: Math.min(MOST_AFTER, 1000 * Number(after) || Date.parse(after) - Date.now() || 0),
     };
@@ -86,12 +87,5 @@ export async function ask(
 /** Sends events of a page that goes away, without headers that browsers would ask the server for first. */
 export function beacon({ baseUrl, writeKey }: Credentials, subjectToken: string, body: unknown): void {
   const text = `${JSON.stringify({ writeKey, subjectToken })}\n${JSON.stringify(body)}`;
-  const init: RequestInit = {
-    method: "POST",
-    body: text,
-    headers: { "content-type": "text/plain" },
-    credentials: "omit",
-    keepalive: true,
-  };
-  fetch(`${baseUrl}/v1/sdk/beacon`, init).catch(() => {});
+  fetch(`${baseUrl}/v1/sdk/beacon`, { method: "POST", body: text, credentials: "omit", keepalive: true }).catch(() => {});
 }

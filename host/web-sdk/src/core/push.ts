@@ -53,7 +53,7 @@ export class WebPush implements Push {
       return (this.state = permission);
     }
     const key = await this.around.config();
-    if (!key) throw new Error("the app has no web credential");
+    if (!key) throw new Error("no web credential");
     const { baseUrl, writeKey, workerUrl } = this.options;
     const url = new URL(workerUrl, location.href);
     url.searchParams.set("key", writeKey);
