@@ -39,6 +39,7 @@ mod client_sessions;
 mod clock_jumps;
 mod collection;
 mod collection_clients;
+mod collection_keys;
 mod command_line;
 mod compiler_process;
 mod concurrency;

@@ -1,11 +1,9 @@
 //! What providers are given to deliver: a pure function of the message, so that retries send the same bytes (contract 9).
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use nudge_campaigns::push::message::Message;
 use nudge_campaigns::push::options::Priority;
-use nudge_db::Timestamp;
 use nudge_platform::secrets;
 use nudge_records::deliveries::provider::Provider;
 use serde::ser::Error as _;
@@ -18,8 +16,6 @@ pub const MOST_PAYLOAD_BYTES: usize = 4_096;
 /// What encryption adds to a browser's payload, in bytes: a header with salt, record size and key, a delimiter,
 /// and a tag (RFC 8188, section 2).
 pub(super) const WEBPUSH_OVERHEAD: usize = 86 + 1 + 16;
-/// For how long a message is new.
-const NEW: Duration = Duration::from_secs(5);
 /// The most bytes of `apns-collapse-id`.
 const MOST_COLLAPSE_ID: usize = 64;
 
@@ -201,15 +197,6 @@ pub(super) fn fcm(message: &Message) -> ForGoogle<'_> {
     }
 }
 
-/// How long a service that is told it beside the payload may keep a message, in seconds, if the message says: what is left of its
-/// life, so that a retry does not begin it anew.
-pub(super) fn time_to_live(message: &Message, now: Timestamp) -> Option<u64> {
-    let whole = u64::from(message.options.ttl_seconds?);
-    let left = message.expires_at().map(|expires_at| expires_at.since(now));
-    // What was just made has all of it, and a clock that was set back adds none.
-    Some(left.map_or(whole, |left| whole.min(left.saturating_add(NEW).as_secs())))
-}
-
 /// What a browser's service worker is given.
 #[derive(Serialize)]
 pub(super) struct ForBrowser<'m> {
@@ -307,26 +294,6 @@ mod tests {
             badge: Some(3),
             image_url: Some("https://shop.example/a.png".to_owned()),
         }
-    }
-
-    #[test]
-    fn a_retry_has_what_is_left_of_a_messages_life() {
-        let at = |ttl_seconds, milliseconds: i64| {
-            let message = Message {
-                created_at: Timestamp::from_seconds(1_000),
-                ..message(Options {
-                    ttl_seconds,
-                    ..Options::default()
-                })
-            };
-            time_to_live(&message, Timestamp(milliseconds * 1_000))
-        };
-        assert_eq!(at(Some(600), 1_000_000), Some(600));
-        assert_eq!(at(Some(600), 1_004_900), Some(600), "it is new");
-        assert_eq!(at(Some(600), 1_420_000), Some(185));
-        assert_eq!(at(Some(600), 900_000), Some(600), "the clock was set back");
-        assert_eq!(at(Some(0), 1_420_000), Some(0), "now or never");
-        assert_eq!(at(None, 1_420_000), None);
     }
 
     #[test]

@@ -21,6 +21,8 @@ use crate::credentials::Web;
 
 /// How long a service keeps a message for a browser that is away, unless the message says: four weeks, in seconds.
 const DEFAULT_TTL: u64 = 28 * 24 * 60 * 60;
+/// For how long a message is new.
+const NEW: Duration = Duration::from_secs(5);
 /// How long a signed token is good for; services take a day at the most.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
 
@@ -92,10 +94,7 @@ impl Webpush {
             .header("authorization", key.authorization(&origin, now)?)
             .header("content-encoding", "aes128gcm")
             .header("content-type", "application/octet-stream")
-            .header(
-                "ttl",
-                payload::time_to_live(message, now).unwrap_or(DEFAULT_TTL),
-            )
+            .header("ttl", time_to_live(message, now))
             .header("urgency", urgency)
             .header("topic", payload::topic(message));
         Ok(match http::hand_over(request, body).await {
@@ -103,6 +102,14 @@ impl Webpush {
             Err(outcome) => outcome,
         })
     }
+}
+
+/// How long a service may keep a message, in seconds: what is left of its life, so that a retry does not begin it anew.
+fn time_to_live(message: &Message, now: Timestamp) -> u64 {
+    let whole = message.options.ttl_seconds.map_or(DEFAULT_TTL, u64::from);
+    let left = message.expires_at().map(|expires_at| expires_at.since(now));
+    // What was just made has all of it, and a clock that was set back adds none.
+    left.map_or(whole, |left| whole.min(left.saturating_add(NEW).as_secs()))
 }
 
 /// What an answer means (RFC 8030, section 5).
@@ -127,5 +134,38 @@ fn outcome(answer: &Answer, now: Timestamp) -> PushOutcome {
         _ => PushOutcome::Rejected {
             reason: http::reason(None, answer.status),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nudge_campaigns::push::options::Options;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn a_retry_has_what_is_left_of_a_messages_life() {
+        let at = |ttl_seconds, milliseconds: i64| {
+            let message = Message {
+                delivery_id: Uuid::nil(),
+                created_at: Timestamp::from_seconds(1_000),
+                test: false,
+                title: String::new(),
+                body: String::new(),
+                open_action: json!({"action": "none"}),
+                options: Options {
+                    ttl_seconds,
+                    ..Options::default()
+                },
+            };
+            time_to_live(&message, Timestamp(milliseconds * 1_000))
+        };
+        assert_eq!(at(Some(600), 1_000_000), 600);
+        assert_eq!(at(Some(600), 1_004_900), 600, "it is new");
+        assert_eq!(at(Some(600), 1_420_000), 185);
+        assert_eq!(at(Some(600), 900_000), 600, "the clock was set back");
+        assert_eq!(at(Some(0), 1_420_000), 0, "now or never");
+        assert_eq!(at(None, 1_420_000), DEFAULT_TTL);
     }
 }
