@@ -320,6 +320,11 @@ class Subject:
         self._item = event.item
         self.now = event.received
 
+    @property
+    def campaign_id(self) -> str:
+        """The campaign's identifier (a UUID), by which facts say what they know of it."""
+        return self._host.campaign_id(self._number)
+
     def _since(self, within: Optional[timedelta]) -> Optional[int]:
         return None if within is None else _micros(self.now - within)
 
@@ -330,8 +335,10 @@ class Subject:
     def fact(self, name: str) -> Any:
         """A fact: `platform`, `country`, `locale`, `timezone` (`Europe/Vienna`), `app_version`, `external_id`, `identified`,
         `first_seen_at`, `last_seen_at`, `event_count`, `survey_interactions`, `message_interactions`, `held_back` or
-        `merged_states`: by campaign `own`, what is kept of the subject, and `others`, what was kept of people who were
-        merged into it since, in hexadecimal digits. It is there until a state is stored, which then follows from all."""
+        `merged_states`. `held_back` says by campaign (`campaign_id`) of which event the firing had no effect last.
+        `merged_states` has by campaign `own`, what is kept of the subject, and `others`, what was kept of people who were
+        merged into it since, in hexadecimal digits. It is as of before the batch: heed it while the state is still `own`;
+        a state that is stored follows from all of them."""
         return _from_wit(self._host.subject_fact(self._item, name))
 
     def count_events(self, name: str, within: Optional[timedelta] = None) -> int:

@@ -19,6 +19,8 @@ const common = {
   charset: "utf8",
   legalComments: "none",
   logLevel: "warning",
+  // Imports that only say what comes first in a bundle.
+  logOverride: { "ignored-bare-import": "silent" },
   target: ["es2022"],
 };
 
@@ -48,11 +50,11 @@ const numbers = {
 };
 
 /** Members that the renderer's own parts call so among themselves: not the server, the core, nor browsers. */
-const OWN = /^(again|begin|characters|closed|control|describedBy|direction|done|drain|element|end|failed|fate|forget|frame|give|given|gone|hasFocus|host|initial|letClose|listener|live|named|nodes|note|odd|opened|outcome|over|ownId|part|read|refused|save|say|sending|shell|shown|spoken|started|starting|stops|subject|texts|theirId|unheard)$/;
+const OWN = /^(again|aim|begin|characters|closed|content|control|describedBy|direction|done|drain|drop|element|end|failed|fate|forget|frame|give|given|gone|hasFocus|host|initial|language|last|letClose|listener|live|named|nodes|note|odd|opened|outcome|over|ownId|part|prune|read|refused|root|save|say|send|sending|shell|shown|spoken|started|starting|stops|subject|texts|theirId|unheard)$/;
 
 /** The same of the core, among which are no members of what is stored or told other tabs. */
 const CORE =
-  /^(activity|again|answered|around|ask|change|channel|claim|complain|complaints|decide|deciding|degrade|delay|deliver|depart|drafts|emit|end|ended|enter|failures|forget|give|gone|granted|head|hear|held|here|hold|host|hurry|idle|isAlone|isFinal|isImmediate|isKept|isStale|later|lead|leads|leave|listen|listeners|load|look|looking|makeHost|maySee|most|notBefore|note|offer|offered|options|page|part|pending|poller|post|proof|prove|ready|refused|release|remove|renderer|repoll|resume|retryAfter|run|said|say|send|sender|sending|session|settled|shows|started|starting|stop|stopped|store|tabs|temporary|timer|unheard|unproven|unconfirmed|urge|use|waits|with|worker|write|writing)$/;
+  /^(activity|again|answered|around|ask|bound|change|channel|claim|complain|complaints|decide|deciding|degrade|delay|deliver|depart|drafts|emit|end|ended|enter|failures|forget|give|gone|granted|head|hear|held|here|hold|host|hurry|idle|isAlone|isFinal|isImmediate|isKept|isStale|later|lead|leads|leave|listen|listeners|load|look|looking|makeHost|maySee|most|notBefore|note|offer|offered|options|page|part|pending|poller|post|proof|prove|ready|recall|refused|release|remove|renderer|repoll|resume|retryAfter|run|said|say|send|sender|sending|session|settled|shows|started|starting|stop|stopped|store|tabs|temporary|timer|unconfirmed|unheard|unproven|until|urge|use|waits|with|worker|write|writing)$/;
 
 /** Bundles one entry for the server; answers its text. */
 async function served(entry, format, define = {}, mangleProps = undefined) {
@@ -82,6 +84,9 @@ const names = {
 files["nudge.mjs"] = await served("src/core/served.ts", "esm", names, CORE);
 files["nudge.js"] = await served("src/core/script.ts", "iife", names, CORE);
 
+/** The most that a bundle may be, gzipped (contract 23): of the core less than 10 KiB. */
+const MOST = { "nudge.js": 10_239, "nudge.mjs": 10_239, "surveys.mjs": 16 * 1024, "worker.js": 2 * 1024 };
+
 let differs = false;
 await mkdir(join(root, "dist"), { recursive: true });
 for (const [name, text] of Object.entries(files)) {
@@ -90,9 +95,15 @@ for (const [name, text] of Object.entries(files)) {
   if (before !== text) {
     if (check) console.error(`dist/${name} is not what the sources make: run \`npm run build\` and commit it`);
     else await writeFile(path, text);
-    differs = check;
+    differs ||= check;
   }
-  console.log(`${name.padEnd(12)} ${text.length} bytes, ${gzipSync(text, { level: 9 }).length} gzipped`);
+  // As whoever measures it may compress it, not as small as can be.
+  const sizes = [6, 9].map((level) => gzipSync(text, { level }).length);
+  console.log(`${name.padEnd(12)} ${text.length} bytes, ${sizes.join(" or ")} gzipped`);
+  if (Math.max(...sizes) > MOST[name]) {
+    console.error(`dist/${name} is larger than the ${MOST[name]} bytes that contract 23 gives it`);
+    differs = true;
+  }
 }
 if (differs) process.exit(1);
 

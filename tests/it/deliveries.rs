@@ -3,17 +3,20 @@
 use nudge_campaigns::webhooks::EventType;
 use serde_json::{Value, json};
 use tests::campaigns::states;
-use tests::providers::{Providers, Reply, apns};
+use tests::providers::{Hold, Providers, Reply, apns};
 use tests::session::text;
 use tests::{Session, TestApp, on_both_backends};
 
 use crate::person::execute;
+use crate::push_fairness::queue;
 use crate::receiver::Receiver;
 
 on_both_backends!(
     a_delivery_is_where_its_furthest_device_is,
     what_a_provider_can_not_take_now_is_sent_again_as_it_was,
     a_delivery_whose_outcome_is_unknown_is_not_sent_again,
+    what_waits_for_its_place_is_not_sent_once_it_was_handed_over,
+    what_was_handed_over_once_more_stays_as_it_is,
     what_is_queued_waits_while_its_campaign_is_paused,
     what_waited_for_its_campaign_keeps_quiet_hours,
     consent_is_asked_again_before_sending,
@@ -134,6 +137,88 @@ async fn a_delivery_whose_outcome_is_unknown_is_not_sent_again(app: &mut TestApp
         (&json!("sent"), &json!("outcome_unknown"))
     );
     assert_eq!(providers.apns.received().len(), 1);
+}
+
+/// Messages of an app that are with a service at a time, and some that wait for their places.
+const WITH_SERVICE: usize = 256;
+const WAITING: usize = 44;
+
+/// Waits until the sender has no message in hand, then until it has found out about those that it has claimed nevertheless, and nothing
+/// is left to be done.
+async fn nothing_is_left(app: &TestApp) {
+    app.until("a delivery is in hand", async || {
+        app.services().pipeline.deliveries().is_empty()
+    })
+    .await;
+    app.until("a delivery is left", async || {
+        app.advance(3);
+        app.count("deliveries WHERE due_at IS NOT NULL").await == 0
+    })
+    .await;
+}
+
+/// A process that was taken for dead has claimed messages once more and handed them over, while it still has them in hand from before.
+async fn what_waits_for_its_place_is_not_sent_once_it_was_handed_over(app: &mut TestApp) {
+    let (providers, ada, campaign) = shop(app).await;
+    let hold = Hold::default();
+    let taken = Reply {
+        status: 200,
+        ..Reply::default()
+    };
+    for _ in 0..WITH_SERVICE + WAITING {
+        providers.apns.reply_next(taken.clone().held(&hold));
+    }
+    queue(app, &campaign, &ada, WITH_SERVICE + WAITING).await;
+    app.until("the others do not wait for their places", async || {
+        let handed_over = app.count("deliveries WHERE attempts = 1").await;
+        let waiting = app
+            .count("deliveries WHERE attempts = 0 AND node IS NOT NULL")
+            .await;
+        (handed_over, waiting) == (WITH_SERVICE, WAITING)
+    })
+    .await;
+    execute(
+        app,
+        "UPDATE deliveries SET status = 'sent', attempts = 1,
+             content = (SELECT max(content) FROM deliveries WHERE attempts = 1),
+             devices = (SELECT max(devices) FROM deliveries WHERE attempts = 1) WHERE attempts = 0",
+        &[],
+    )
+    .await;
+
+    hold.release();
+    app.until("what is with the service is not taken", async || {
+        app.count("deliveries WHERE status = 'delivered'").await >= WITH_SERVICE
+    })
+    .await;
+    nothing_is_left(app).await;
+    assert_eq!(providers.apns.received().len(), WITH_SERVICE);
+    let unknown = "deliveries WHERE status = 'sent' AND reason = 'outcome_unknown'";
+    assert_eq!(app.count(unknown).await, WAITING);
+}
+
+/// What became of the hand-over before is noted late, as by a process that did not hear that it was noted already.
+async fn what_was_handed_over_once_more_stays_as_it_is(app: &mut TestApp) {
+    let (providers, _, campaign) = shop(app).await;
+    let hold = Hold::default();
+    let busy = Reply::json(503, &json!({"reason": "ServiceUnavailable"}));
+    providers.apns.reply_next(busy.held(&hold));
+    let id = order(app, &campaign).await;
+    app.until("it is not with the service", async || {
+        providers.apns.received().len() == 1
+    })
+    .await;
+    let again = "UPDATE deliveries SET attempts = 2 WHERE attempts = 1";
+    execute(app, again, &[]).await;
+
+    hold.release();
+    nothing_is_left(app).await;
+    assert_eq!(providers.apns.received().len(), 1);
+    let left = app.delivery(&id).await;
+    assert_eq!(
+        (&left["status"], &left["reason"], &left["attempts"]),
+        (&json!("sent"), &json!("outcome_unknown"), &json!(2))
+    );
 }
 
 /// Has a delivery wait for its campaign, which is paused, as if it had been queued a moment before the pause.

@@ -16,6 +16,7 @@ on_both_backends!(
     a_sample_that_fails_is_the_reason,
     status_and_consent_are_those_of_the_event,
     what_was_suppressed_says_by_what,
+    what_its_own_batch_has_issued_counts,
     what_waits_says_until_when,
     a_delay_is_explained_while_it_goes_on_and_when_it_is_over,
     what_was_decided_after_a_delay_is_explained_as_of_then,
@@ -332,6 +333,40 @@ async fn what_was_suppressed_says_by_what(app: &mut TestApp) {
         (&explained["outcome"], checks(&explained, "consent")),
         (&json!("suppressed"), vec![false])
     );
+}
+
+async fn what_its_own_batch_has_issued_counts(app: &mut TestApp) {
+    app.set(|settings| {
+        settings.frequency.surveys = Some(Cap {
+            max: 1,
+            window_days: 7,
+        });
+    })
+    .await;
+    let of_priority = |priority: u8| json!({"trigger": trigger(), "priority": priority});
+    let winner = app.survey_with(&of_priority(9)).await;
+    let loser = app.survey_with(&of_priority(1)).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    let event = sends(app, &ada, "purchase", json!({})).await;
+    let explained = explain(app, winner, &ada, &event).await;
+    assert_eq!(
+        (&explained["outcome"], checks(&explained, "caps")),
+        (&json!("fired"), vec![true])
+    );
+    let explained = explain(app, loser, &ada, &event).await;
+    assert_eq!(explained["outcome"], "suppressed", "{explained}");
+    assert_eq!(details(&explained, "caps"), ["global_cap: 1 of 1"]);
+    assert_eq!(checks(&explained, "caps"), [false]);
+
+    let events = [0, 1, 2].map(|_| app.event(&bob, "purchase", &json!({})));
+    app.ingest_and_ask(&bob, &events).await;
+    app.settle().await;
+    // The day's first is noted with its event, others follow from the decision.
+    for event in &events[1..] {
+        let explained = explain(app, winner, &bob, &event_id(event)).await;
+        assert_eq!(explained["outcome"], "suppressed", "{explained}");
+        assert_eq!(checks(&explained, "caps"), [false], "{explained}");
+    }
 }
 
 async fn what_waits_says_until_when(app: &mut TestApp) {

@@ -10,6 +10,9 @@ use tests::session::{event_id, instruction_ids};
 use tests::{Session, TestApp, site};
 use uuid::Uuid;
 
+use crate::exports::{download, export, reaches};
+use crate::person::execute;
+
 /// People of whom requests are left over.
 const PEOPLE: usize = 4;
 /// Requests of each.
@@ -148,5 +151,58 @@ async fn what_a_forgotten_process_has_claimed_is_done() {
     let fired = offered.as_array().unwrap().iter();
     let fired: Vec<String> = fired.map(|item| event_id(&item["trigger"])).collect();
     assert_eq!(fired, sent);
+    app.finish().await;
+}
+
+/// A process stands still once it has written the last piece of an archive. Another one takes the job over and is the first to finish.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_archive_is_what_the_process_made_that_has_the_job() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let mut app = node(&url, folder.path(), "one", |_| {}).await;
+    app.session("ada").await;
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql("INSERT INTO nodes (id, started_at, heartbeat_at) VALUES ($1, $2, $2)")
+        .bind(Uuid::from_u128(7))
+        .bind(app.clock.now())
+        .execute()
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    for statement in [
+        "CREATE FUNCTION take_over() RETURNS trigger LANGUAGE plpgsql AS
+         'BEGIN
+             UPDATE privacy_exports SET size_bytes = 7, sha256 = ''theirs'';
+             NEW.node := ''00000000-0000-0000-0000-000000000007'';
+             RETURN NEW;
+          END'",
+        "CREATE TRIGGER take_over BEFORE UPDATE OF done ON jobs FOR EACH ROW
+         WHEN (new.kind = 'privacy.export' AND new.done = 1) EXECUTE FUNCTION take_over()",
+    ] {
+        execute(&app, statement, &[]).await;
+    }
+    let id = export(&app, &json!({"anonymousId": "ada"})).await;
+    app.until("the job is not taken over", async || {
+        app.count("jobs WHERE node = '00000000-0000-0000-0000-000000000007'")
+            .await
+            == 1
+    })
+    .await;
+    // What it has in hand comes to its end.
+    app.restart().await;
+    let noted: Vec<(Option<i64>, Option<String>)> = app
+        .rows("SELECT size_bytes, sha256 FROM privacy_exports")
+        .await;
+    assert_eq!(noted, [(Some(7), Some("theirs".to_owned()))]);
+
+    for statement in [
+        "DROP TRIGGER take_over ON jobs",
+        "UPDATE jobs SET node = NULL WHERE kind = 'privacy.export'",
+    ] {
+        execute(&app, statement, &[]).await;
+    }
+    app.services().jobs.wake();
+    let done = reaches(&app, &id, "completed").await;
+    download(&app, &done).await;
     app.finish().await;
 }

@@ -8,14 +8,19 @@ use tests::campaigns::personalization;
 use tests::session::{survey_body, text};
 use tests::{Backend, TestApp, site};
 
+use crate::attempts::{answer, end, forked, link_survey, start};
 use crate::guests::{activate, deploy, name, set_slot, trigger, upload, version, versioned};
 
 async fn somebody_waits_for_a_lock(app: &TestApp) {
+    so_many_wait_for_locks(app, 1).await;
+}
+
+async fn so_many_wait_for_locks(app: &TestApp, count: i64) {
     app.until("nobody waits for a lock", async || {
         let waiting: Vec<(i64,)> = app
             .rows("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
             .await;
-        waiting[0].0 > 0
+        waiting[0].0 >= count
     })
     .await;
 }
@@ -162,6 +167,46 @@ async fn a_change_that_loses_against_another_one_is_made_again() {
         .await;
     let entries = app.audited("survey.updated").await;
     assert_eq!(entries.len(), 1);
+    app.finish().await;
+}
+
+/// A survey is to get fewer responses, or gets a number of them at all; before that is counted and committed, an attempt is completed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_survey_ends_by_the_number_that_it_has_when_an_attempt_is_complete() {
+    let app = TestApp::start(site!(), Backend::Postgres).await;
+    let (ada, editor) = (app.session("ada").await, app.editor());
+    for most in [Some(10), None] {
+        let survey = link_survey(&app, forked(false)).await;
+        let path = app.path(&format!("/surveys/{survey}"));
+        if let Some(most) = most {
+            let change = json!({"schedule": {"maxResponses": most}});
+            app.patch(&path, &editor, &change).await.ok();
+        }
+        let attempt = start(&app, &ada, survey).await;
+        answer(&app, &ada, &attempt, json!([["q1", 9]])).await.ok();
+
+        let mut counts = app.services().db.write().await.unwrap();
+        counts
+            .sql("LOCK TABLE survey_counts IN ACCESS EXCLUSIVE MODE")
+            .execute()
+            .await
+            .unwrap();
+        let fewer = json!({"schedule": {"maxResponses": 1}});
+        let change = app.patch(&path, &editor, &fewer);
+        let completion = async {
+            somebody_waits_for_a_lock(&app).await;
+            end(&app, &ada, &attempt, "complete").await
+        };
+        let release = async {
+            so_many_wait_for_locks(&app, 2).await;
+            counts.rollback().await.unwrap();
+        };
+        let (changed, completed, ()) = tokio::join!(change, completion, release);
+        changed.ok();
+        assert_eq!(completed.ok()["state"], "completed");
+        let survey = app.get(&path, &app.viewer()).await.ok();
+        assert_eq!(survey["status"], "completed", "{most:?}");
+    }
     app.finish().await;
 }
 

@@ -114,6 +114,7 @@ mod merging;
 mod message_failures;
 mod message_trials;
 mod migrations;
+mod occasions;
 mod oidc;
 mod operations;
 mod outages;

@@ -176,6 +176,40 @@ fn each_alert_has_its_section_in_the_runbook_and_no_other_has_one() {
     }
 }
 
+/// A label that an expression drops is empty in what the alert says, and so is the host of its link.
+#[test]
+fn expressions_keep_the_labels_that_their_alerts_name() {
+    let rules = read("ops/alerts.yml");
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    for (name, expression) in alerts() {
+        let rule = rules
+            .split("- alert: ")
+            .find(|rule| rule.starts_with(&format!("{name}\n")));
+        let named = rule.unwrap().split("$labels.").skip(1);
+        let named: BTreeSet<&str> = named
+            .map(|text| {
+                text.split(|letter: char| !is_letter(letter))
+                    .next()
+                    .unwrap()
+            })
+            .collect();
+        assert!(named.contains("instance"), "{name} has a link");
+        // What stands behind `and` says when, and not of what.
+        let shown = expression.split(" and ").next().unwrap();
+        for function in ["avg", "count", "max", "min", "sum"] {
+            let drops_all = shown
+                .split(|letter: char| !is_letter(letter) && letter != '(')
+                .any(|word| word.starts_with(&format!("{function}(")));
+            assert!(!drops_all, "{name}: {function} drops all labels");
+        }
+        for kept in shown.split(" by (").skip(1) {
+            let kept = kept.split(')').next().unwrap();
+            let kept: BTreeSet<&str> = kept.split(", ").collect();
+            assert!(named.is_subset(&kept), "{name} keeps {kept:?} of {named:?}");
+        }
+    }
+}
+
 /// Runs promtool, unless there is none; it must be there in the continuous integration.
 fn promtool(arguments: &[&str], input: &str) -> Option<Output> {
     let process = Command::new("promtool")

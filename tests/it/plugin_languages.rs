@@ -418,6 +418,49 @@ fn case_of_a_refusal(total: u32) -> Value {
     })
 }
 
+/// A purchase of somebody whose firing was held back, which a plugin tells under its campaign's id: that of all cases.
+fn case_of_a_held_back_firing() -> Value {
+    let campaign = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+    json!({
+        "input": {
+            "config": {"minimum": 1},
+            "subject": {"facts": {"held_back": {campaign: "that event"}}},
+            "events": [{"name": "purchase_completed", "properties": {"total": 66}}],
+        },
+        "expect": {"explanations": [{"check": campaign, "detail": "that event"}]},
+    })
+}
+
+#[test]
+fn a_plugin_in_javascript_knows_what_facts_say_of_its_campaign() {
+    let Some(tools) = javascript() else { return };
+    let folder = TempDir::with_prefix_in("nudge-test-", tools).unwrap();
+    let project = trigger(&folder, None, "js");
+    let total = r#"const total = event.get("total");"#;
+    let known = r#"const held = subject.fact("held_back")[subject.campaignId];"#;
+    let told = "subject.explain(subject.campaignId, true, held);";
+    let edited = format!("{total} {known} {told}");
+    edit(&project, "src/plugin.js", total, &edited);
+    let tested = tested(None, &project, &case_of_a_held_back_firing());
+    assert_eq!(tested["passed"], 1, "{tested}");
+}
+
+#[test]
+fn a_plugin_in_python_knows_what_facts_say_of_its_campaign() {
+    let Some(tools) = python() else { return };
+    let path = path_with(tools);
+    let path = Some(Path::new(&path));
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let project = trigger(&folder, path, "python");
+    let total = r#"total = event.get("total")"#;
+    let known = r#"held = subject.fact("held_back")[subject.campaign_id]"#;
+    let told = "subject.explain(subject.campaign_id, True, held)";
+    let edited = format!("{total}; {known}; {told}");
+    edit(&project, "src/plugin.py", total, &edited);
+    let tested = tested(path, &project, &case_of_a_held_back_firing());
+    assert_eq!(tested["passed"], 1, "{tested}");
+}
+
 /// A promise is no `true`: such a plugin would fire for nobody, and say nothing.
 #[test]
 fn a_plugin_in_javascript_that_is_async_says_so() {

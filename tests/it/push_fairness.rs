@@ -14,8 +14,8 @@ on_both_backends!(an_app_with_much_to_send_and_a_slow_service_holds_up_nobody);
 const MANY: usize = 10_000;
 const HELD: usize = 1_000;
 
-/// Queues many messages for one person, as a run over many people would.
-async fn queue(app: &TestApp, campaign: &str, whom: &Session) {
+/// Queues so many messages for one person, as a run over many people would.
+pub(crate) async fn queue(app: &TestApp, campaign: &str, whom: &Session, count: usize) {
     let campaign = app.campaign_of(campaign).await;
     let id = |text: String| Uuid::parse_str(&text).unwrap();
     let now = app.clock.now();
@@ -36,11 +36,11 @@ async fn queue(app: &TestApp, campaign: &str, whom: &Session) {
         urgency: Urgency::Rest,
         node: None,
     };
-    let all: Vec<NewDelivery> = (0..MANY).map(new).collect();
+    let all: Vec<NewDelivery> = (0..count).map(new).collect();
     let services = app.services();
     let mut tx = services.db.write().await.unwrap();
     let queued = deliveries::queue(&mut tx, app.access.app_id, &all, now).await;
-    assert_eq!(queued.unwrap().len(), MANY);
+    assert_eq!(queued.unwrap().len(), count);
     tx.commit().await.unwrap();
     services.pipeline.deliveries().wake();
 }
@@ -67,7 +67,7 @@ async fn an_app_with_much_to_send_and_a_slow_service_holds_up_nobody(app: &mut T
         };
         providers.apns.reply_next(slow.held(&hold));
     }
-    queue(app, &campaign, &ada).await;
+    queue(app, &campaign, &ada, MANY).await;
     // As many as the sender hands over at a time are with the service, and stay there.
     app.until("the service is busy", async || {
         providers.apns.received().len() >= 64

@@ -143,8 +143,8 @@ fn the_contract_of_plugins_is_in_the_book() {
          `cargo doc -p nudge-guest --open` has the same for authors in Rust; the last section for those in JavaScript.\n\n\
          Facts that the contract does not name: `timezone` is a text such as `Europe/Vienna`. `merged_states`, of trigger plugins, is a \
          JSON object: by campaign `own`, what the plugin keeps of the subject, and `others`, a list of what it kept of people who were \
-         merged into the subject since, in hexadecimal digits. It is there until the plugin stores a state, which then follows from all of \
-         them.\n",
+         merged into the subject since, in hexadecimal digits. It is as of before the batch: heed it while the state is still `own`; a \
+         state that is stored follows from all of them.\n",
     );
     for name in ["types", "trigger", "validation", "personalization"] {
         file(&mut page, name, &format!("wit/{name}.wit"), "wit");

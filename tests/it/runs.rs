@@ -486,7 +486,7 @@ async fn mistakes_in_a_rule_are_named(app: &mut TestApp) {
     }
 }
 
-async fn broadcast(app: &TestApp, parts: Value) -> Uuid {
+pub(crate) async fn broadcast(app: &TestApp, parts: Value) -> Uuid {
     let mut body = json!({
         "name": "News", "type": "push", "mode": "broadcast", "status": "active",
         "variants": [{"title": "Hello", "body": "There is news"}],
@@ -501,7 +501,7 @@ async fn broadcast(app: &TestApp, parts: Value) -> Uuid {
 }
 
 /// How many deliveries there are, and of how many people.
-async fn delivered(app: &TestApp) -> (i64, i64) {
+pub(crate) async fn delivered(app: &TestApp) -> (i64, i64) {
     let counts: Vec<(i64, i64)> = app
         .rows("SELECT count(*), count(DISTINCT subject_id) FROM deliveries")
         .await;

@@ -12,7 +12,13 @@ use tests::session::event_id;
 use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
-on_both_backends!(generated_sessions_fire_as_the_model_says);
+use crate::backtest::{ask, result};
+use crate::guests::{deploy, name, trigger, upload, version, versioned};
+
+on_both_backends!(
+    generated_sessions_fire_as_the_model_says,
+    an_event_that_begins_a_session_fires_once_wherever_it_is_tried,
+);
 
 const PEOPLE: usize = 10;
 const WINDOW_MS: i64 = 30 * 60_000;
@@ -116,4 +122,32 @@ async fn generated_sessions_fire_as_the_model_says(app: &mut TestApp) {
     assert_eq!(fired, expected);
     assert_eq!(count, expected.len(), "each fires once");
     assert!(count > PEOPLE * 5, "sessions were generated: {count}");
+}
+
+/// A plugin that reads both hears of it as the beginning of the session, and as the event that it is besides.
+async fn an_event_that_begins_a_session_fires_once_wherever_it_is_tried(app: &mut TestApp) {
+    deploy(app, 1, 1).await;
+    upload(app, versioned(1, 2)).await.data(201);
+    let config = json!({"events": ["$session_began", "opened"]});
+    app.survey(&trigger(1, config.clone())).await;
+    let ada = app.session("ada").await;
+    for _ in 0..2 {
+        assert_eq!(app.fires(&ada, "opened", &json!({})).await, 1);
+    }
+
+    let path = format!("/plugins/{}/versions/{}/test", name(1), version(1));
+    let events = ["opened", "opened"].map(|name| json!({"name": name}));
+    let cases = json!({"cases": [{"input": {"config": config, "events": events}}]});
+    let data = app.post(&app.path(&path), &app.admin(), &cases).await.ok();
+    let fired = data["cases"][0]["output"]["fired"].as_array().unwrap();
+    let fired = fired.iter().map(|fired| fired["event"].as_u64().unwrap());
+    assert_eq!(fired.collect::<Vec<u64>>(), [0, 1], "{data}");
+
+    app.settle().await;
+    let body = json!({"since": app.time(-3600)});
+    let job = ask(app, &name(1), &version(2), &body).await.data(202);
+    let result = result(app, &job).await;
+    let counts = ["events", "same", "onlyActive", "onlyCandidate", "failed"];
+    let counts = counts.map(|key| result[key].as_u64().unwrap());
+    assert_eq!(counts, [2, 2, 0, 0, 0], "{result}");
 }

@@ -218,6 +218,46 @@ async fn a_timer_fires_on_a_server_that_does_not_know_its_campaign_yet() {
     two.finish().await;
 }
 
+/// A button is new, and another one opens another version: what a server that has heard of both has offered stays as it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_poll_on_a_server_that_is_behind_leaves_buttons_as_they_are() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let one = node(&url, folder.path(), "one").await;
+    let two = node_with(&url, folder.path(), "two", |config| {
+        config.pipeline.poll_ms = 500;
+    })
+    .await;
+    let settings = json!({"presentation": "feedback_button"});
+    let button = json!({"mode": "on_demand", "trigger": null, "settings": settings});
+    let known = one.survey_with(&button).await;
+    let ada = one.session("ada").await;
+    for app in [&one, &two] {
+        assert_eq!(instruction_ids(&app.offered(&ada).await).len(), 1);
+    }
+
+    let held = hold_back(&two, &one).await;
+    one.survey_with(&button).await;
+    let path = one.path(&format!("/surveys/{known}"));
+    let renamed = json!({"name": "Another"});
+    one.patch(&path, &one.editor(), &renamed).await.ok();
+    let buttons = async || {
+        let found: Vec<(uuid::Uuid, i64, i64, i64)> = one
+            .rows("SELECT id, campaign_version, position, expires_at FROM instructions ORDER BY position")
+            .await;
+        found
+    };
+    assert_eq!(instruction_ids(&one.offered(&ada).await).len(), 2);
+    let offered = buttons().await;
+    let versions: Vec<i64> = offered.iter().map(|button| button.1).collect();
+    assert_eq!(versions.iter().sum::<i64>(), 3, "{offered:?}");
+    assert_eq!(instruction_ids(&two.offered(&ada).await).len(), 2);
+    assert_eq!(buttons().await, offered);
+    drop(held);
+    two.finish().await;
+    one.finish().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_has_not_heard_of_a_pause_sends_nothing_of_the_campaign() {
     let url = tests::postgres::database().await;

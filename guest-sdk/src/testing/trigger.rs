@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use super::subject::{Event, Subject};
-use super::trigger_host::{Host, Item, SESSION_BEGAN};
+use super::trigger_host::{Host, Item, SCHEDULED, SESSION_BEGAN};
 use crate::declaration::{Problem, Reads};
 use crate::instant::Instant;
 use crate::trigger::{self, Trigger};
@@ -17,7 +17,8 @@ use crate::trigger::{self, Trigger};
 ///
 /// It starts at 2026-01-01T00:00:00Z, and time passes only by [`Self::advance`]. Sessions begin as on a server, with
 /// the first event and with each after 30 minutes of silence: a campaign that reads `$session_began` gets that event
-/// under this name before itself.
+/// under this name before itself. An event that is called `$scheduled` stands for the campaign's own time, which comes
+/// whatever it reads.
 pub struct TriggerTest<P> {
     config: String,
     reads: Reads,
@@ -123,7 +124,8 @@ impl<P: Trigger> TriggerTest<P> {
             if begins && names.iter().any(|read| read == SESSION_BEGAN) {
                 hear(true);
             }
-            if names.iter().any(|read| read == event_name || read == "*") {
+            let is_read = |read: &String| read == event_name || read == "*";
+            if event_name == SCHEDULED || names.iter().any(is_read) {
                 hear(false);
             }
             heard.push(first..items.len());
@@ -353,5 +355,12 @@ mod tests {
         let mut campaign = campaign.changed::<Keeper>(&numbers).unwrap();
         assert!(campaign.send("ben", "keep", json!({})), "nothing is kept");
         campaign.send("ana", "keep", json!({}));
+    }
+
+    #[test]
+    fn a_campaigns_own_time_comes_unasked() {
+        let mut campaign = TriggerTest::<Keeper>::new(&json!({})).unwrap();
+        assert!(campaign.send("ana", "$scheduled", json!({})));
+        assert!(!campaign.send("ana", "bought", json!({})));
     }
 }

@@ -15,6 +15,9 @@ use crate::trigger::TriggerHost;
 /// What a campaign names to hear of the beginning of each session.
 pub(super) const SESSION_BEGAN: &str = "$session_began";
 
+/// What the host calls the event of a campaign's own time, which comes unasked.
+pub(super) const SCHEDULED: &str = "$scheduled";
+
 /// What lies between a timer and one that it sets, at the least.
 const TURN: Duration = Duration::from_secs(1);
 

@@ -70,7 +70,8 @@ pub trait Content: Serialize + DeserializeOwned + Send + Sync {
 
     /// Whether its trigger plugin has something to accept before it is saved.
     fn has_terms(&self) -> bool {
-        self.trigger().is_some() || self.audience().is_some()
+        let terms = self.terms();
+        terms.trigger.is_some() || terms.audience.is_some()
     }
 
     /// What its trigger plugin decides by.
@@ -292,15 +293,18 @@ pub(crate) async fn active<C: Content>(
     let configuration = content.terms().configuration(segments);
     let configuration = configuration.map_err(Error::Invalid)?;
     let before = before.map(|before| &before.accepted);
+    let accepted = configuration.accept(plugins, deciders, before).await?;
+    let Compiled { rules, plan } = content.compile().map_err(Error::Invalid)?;
     Ok(ActiveCampaign {
         id: campaign.id,
         version: campaign.version,
         priority: content.priority(),
-        accepted: configuration.accept(plugins, deciders, before).await?,
-        rules: Arc::new(content.compile().map_err(Error::Invalid)?.rules),
+        accepted,
+        rules: Arc::new(rules),
         action,
         watch: content.terms().watch(),
         by_calendar: content.terms().is_by_calendar(),
+        has_runs: plan.is_some(),
     })
 }
 

@@ -3,6 +3,7 @@
 pub mod interactions;
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use nudge_campaigns::campaign::Kind;
 use nudge_campaigns::targeting::caps::RESERVED;
@@ -11,6 +12,9 @@ use nudge_db::{Result, Rows, Timestamp, Tx};
 use uuid::Uuid;
 
 use crate::setback::LEEWAY_AMONG_OTHERS;
+
+/// How exactly it is known when a batch was decided: its decisions' ids say it.
+const BATCH: Duration = Duration::from_millis(1);
 
 /// How many presentations of one campaign, of all of a kind, or of all that SDKs present, a subject had after an instant.
 /// Counting ends at the largest number that a cap can have.
@@ -68,6 +72,14 @@ impl CountQuestion {
             at,
             issued_before: at,
             latest: Timestamp(i64::MAX),
+        }
+    }
+
+    /// The same, with what was issued in the batch of that instant, which is known to the millisecond.
+    pub fn with_batch_of(at: Timestamp) -> Self {
+        Self {
+            issued_before: at.plus(BATCH),
+            ..Self::before(at)
         }
     }
 }

@@ -12,7 +12,7 @@ use nudge_plugin_runtime::{Lost, logs};
 use nudge_records::dead_letters;
 use nudge_records::events::store::Stored;
 use nudge_records::instructions::Instruction;
-use nudge_records::scheduled_work::{self, DueTimer};
+use nudge_records::scheduled_work::{self, DueOccasion, DueTimer};
 use nudge_records::stats;
 use uuid::Uuid;
 
@@ -376,7 +376,7 @@ fn parts(app: &App, source: &Source, stored: &Stored, subject: &mut Subject) -> 
         Source::Occasion(due) => {
             let hears = |campaign: &usize| match due.firing_id {
                 Some(_) => waits(app, *campaign, stored),
-                None => listens(app, *campaign, stored),
+                None => waits_for(app, *campaign, due),
             };
             let campaigns = one(due.campaign_id).filter(hears).collect();
             add(subject.session_number, false, campaigns, false);
@@ -414,12 +414,16 @@ fn concerned(app: &App, name: &str) -> Vec<usize> {
     campaigns
 }
 
-/// Whether a campaign reads events of this one's name.
-fn listens(app: &App, campaign: usize, stored: &Stored) -> bool {
+/// Whether a campaign waits for an occasion like this one: a run, or a change of a segment. Its plugin is asked whatever events it
+/// names. Of a campaign that was changed since, so that events fire it now, none is asked.
+fn waits_for(app: &App, campaign: usize, due: &DueOccasion) -> bool {
     let running = app.campaigns.get(campaign);
     running.is_some_and(|running| {
-        let mut names = running.accepted.event_names();
-        names.any(|name| *name == *stored.event.name || name == "*")
+        if due.is_change() {
+            running.watch.is_some()
+        } else {
+            running.has_runs
+        }
     })
 }
 

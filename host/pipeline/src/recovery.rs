@@ -113,10 +113,37 @@ impl Recovery {
         }
         // Only now: that may take long or fail, and this process lives nevertheless.
         self.heed_the_clock().await?;
+        self.pipeline.inner().memory.age();
+        self.catch_up().await?;
+        if beats {
+            self.look_after(now).await?;
+        }
+        let mut caught_up = Instant::now();
+        while self.claim(now).await? {
+            let inner = self.pipeline.inner();
+            // However much there is to claim: a process that gives no sign of life loses what it has claimed.
+            if inner.clock.now().since(self.beat_at) >= HEARTBEAT {
+                break;
+            }
+            if caught_up.elapsed() >= Duration::from_millis(inner.config.poll_ms) {
+                self.catch_up().await?;
+                caught_up = Instant::now();
+            }
+        }
+        if !self.is_quiet {
+            return Ok(Next::Soon);
+        }
+        let mut tx = self.pipeline.inner().db.read().await?;
+        let timer = claims::next_timer(&mut tx).await?;
+        let occasion = scheduled_work::next(&mut tx).await?;
+        Ok(Next::At(timer).or(Next::At(occasion)))
+    }
+
+    /// Has apps read anew that other processes have changed.
+    async fn catch_up(&self) -> nudge_db::Result<()> {
         let inner = self.pipeline.inner();
-        inner.memory.age();
         for app in inner.apps.changed().await? {
-            // Loading plugins can take long, and neither other apps nor the rest of this turn wait for it.
+            // Loading plugins can take long, and neither other apps nor the rest of a turn wait for it.
             let halt = inner.halt.clone();
             inner.tasks.spawn(async move {
                 tokio::select! {
@@ -125,23 +152,7 @@ impl Recovery {
                 }
             });
         }
-        if beats {
-            self.look_after(now).await?;
-        }
-        let inner = self.pipeline.inner();
-        while self.claim(now).await? {
-            // However much there is to claim: a process that gives no sign of life loses what it has claimed.
-            if inner.clock.now().since(self.beat_at) >= HEARTBEAT {
-                break;
-            }
-        }
-        if !self.is_quiet {
-            return Ok(Next::Soon);
-        }
-        let mut tx = inner.db.read().await?;
-        let timer = claims::next_timer(&mut tx).await?;
-        let occasion = scheduled_work::next(&mut tx).await?;
-        Ok(Next::At(timer).or(Next::At(occasion)))
+        Ok(())
     }
 
     /// Lets nothing wait for a time that a clock which was ahead has had already.

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use nudge_platform::event_names::SCHEDULED;
 use nudge_platform::field_error::FieldError;
 use nudge_wasm::{Failed, Kind, Plugin, Problem, Reads};
 use uuid::Uuid;
@@ -133,10 +134,10 @@ impl Reading {
         })
     }
 
-    /// Whether events of this name are read.
+    /// Whether events of this name are read. That of a campaign's own occasion is, whatever names are.
     pub fn has_event(&self, name: &str) -> bool {
         let matches = |read: &String| read == name || read == "*";
-        self.event_names.iter().any(matches)
+        name == SCHEDULED || self.event_names.iter().any(matches)
     }
 }
 
@@ -464,6 +465,18 @@ mod tests {
             configuration("{}").leave(&active(nudge_plugins::DEFAULT_VALIDATION), Some(&before)),
         ];
         assert!(nothing_said_before.iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn an_occasion_need_not_be_named() {
+        for (named, reads_purchases) in [("visit", false), ("purchase", true), ("*", true)] {
+            let reading = Reading::from(Reads {
+                event_names: vec![named.to_owned()],
+                ..Reads::default()
+            });
+            assert!(reading.has_event(SCHEDULED), "{named}");
+            assert_eq!(reading.has_event("purchase"), reads_purchases, "{named}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ async function source(name) {
     bundle: true,
     entryPoints: [new URL(`src/surveys/${name}.ts`, root).pathname],
     format: "esm",
+    logLevel: "error",
     target: "es2022",
     write: false,
   });
@@ -23,6 +24,7 @@ async function source(name) {
 const { flows, answers } = JSON.parse(await readFile(new URL("test/flow-vectors.json", root), "utf8"));
 const { wayOf, positionOf, ahead } = await source("flow");
 const { check } = await source("answers");
+const { Attempt } = await source("attempt");
 const texts = await source("texts");
 const { themeRules } = await source("theme");
 
@@ -84,8 +86,139 @@ test("nothing of a theme gets into a style sheet that is not of its form", () =>
   assert.ok(themeRules(null).includes("prefers-color-scheme"));
 });
 
-test("the bundle is small", async () => {
-  const bundle = await readFile(new URL("dist/surveys.mjs", root));
-  const size = gzipSync(bundle, { level: 9 }).length;
-  assert.ok(size <= 16 * 1024, `${size} bytes`);
+/** A server that keeps answers, and takes those that the way leads by; `begin` lets it answer. */
+function taking(flow) {
+  const taken = new Map();
+  const requests = [];
+  let begin;
+  const begun = new Promise((done) => (begin = done));
+  const drafts = [];
+  const host = {
+    newId: () => "own",
+    now: Date.now,
+    tell() {},
+    keep: (_, draft) => drafts.push(draft),
+    start: () => begun.then(() => ({ attemptId: "attempt" })),
+    answer: async (_, answers) => {
+      requests.push(answers.map(({ questionId }) => questionId));
+      const after = new Map([...taken, ...answers.map(({ questionId, value }) => [questionId, value])]);
+      const { stops } = wayOf(flow, after);
+      const off = answers.findIndex(({ questionId }) => !stops.some(({ question }) => question.id === questionId));
+      if (off >= 0) throw { status: 422, code: "invalid_answer", errors: [{ pointer: `/answers/${off}/questionId`, code: "not_reached", detail: "" }] };
+      for (const [id, value] of after) taken.set(id, value);
+    },
+    complete: async () => requests.push("complete"),
+  };
+  return { begin, drafts, host, requests, taken };
+}
+
+test("what the way no longer leads by is not sent", async () => {
+  const questions = ["q1", "a1", "a2", "b"].map((id) => ({ id, type: "nps", title: id, required: true }));
+  const branches = [
+    { id: "1", from: "q1", when: { questionId: "q1", operator: "lte", value: 5 }, to: { questionId: "b" } },
+    { id: "2", from: "a2", to: { endScreenId: "end" } },
+  ];
+  const flow = { questions, branches, backNavigation: true };
+  const subject = { instructionId: "i", campaignId: "c", kind: "survey", payload: { survey: { id: "c", flow } } };
+  const refused = [];
+  const listener = { refused: (one) => refused.push(one), gone: (one) => refused.push(one) };
+
+  // Nothing is answered for until all is given, and, another time, the first answer is.
+  for (const early of [false, true]) {
+    const { begin, drafts, host, requests, taken } = taking(flow);
+    const attempt = new Attempt(host, subject, listener, null);
+    attempt.give("q1", 10);
+    if (early) begin();
+    await new Promise(setImmediate);
+    attempt.give("a1", 3);
+    attempt.give("q1", 1);
+    attempt.give("b", 4);
+    begin();
+    assert.equal(await attempt.complete(), true);
+    assert.deepEqual(refused, []);
+    assert.equal(taken.get("q1"), 1);
+    assert.equal(taken.get("b"), 4);
+    assert.equal(requests.at(-1), "complete");
+    assert.equal(drafts.at(-1), null);
+  }
+
+  // A draft that was left so; the rest keeps its order, and what the server has stays.
+  const { begin, drafts, host, requests, taken } = taking(flow);
+  begin();
+  taken.set("q1", 10).set("a1", 3);
+  const answer = (questionId, value) => ({ questionId, value, answeredAt: "2027-01-15T08:00:00Z" });
+  const answers = [answer("a1", 3), answer("a2", 2), answer("q1", 1), answer("b", 4)];
+  const draft = { instruction: subject, clientAttemptId: "own", attemptId: "attempt", unsent: 3, at: 0, answers };
+  const attempt = new Attempt(host, subject, listener, draft);
+  assert.equal(await attempt.send(), true);
+  assert.deepEqual(requests, [["q1", "b"]]);
+  assert.deepEqual(refused, []);
+  assert.deepEqual([...attempt.answers.keys()], ["a1", "q1", "b"]);
+  assert.equal(drafts.at(-1).unsent, 0);
+});
+
+test("a feedback button moves to the body that takes the place of the page's", async () => {
+  const watches = new Set();
+  class Element {
+    children = [];
+    get isConnected() {
+      return this == globalThis.document.body || !!this.parent?.isConnected;
+    }
+    append(...children) {
+      for (const child of children) if (child instanceof Element) child.parent = this;
+    }
+    remove() {
+      this.parent = undefined;
+    }
+    attachShadow() {
+      return new Element();
+    }
+    addEventListener() {}
+    setAttribute() {}
+    toggleAttribute() {}
+  }
+  const stubs = {
+    CSSStyleSheet: class {
+      replaceSync() {}
+    },
+    MutationObserver: class {
+      constructor(changed) {
+        this.changed = changed;
+      }
+      observe() {
+        watches.add(this.changed);
+      }
+      disconnect() {
+        watches.delete(this.changed);
+      }
+    },
+    document: { body: new Element(), documentElement: new Element(), createElement: () => new Element() },
+  };
+  Object.assign(globalThis, stubs);
+  try {
+    const { showFeedback } = await source("feedback");
+    const { element, remove } = showFeedback("en", {}, () => {});
+    assert.ok(element.isConnected);
+    for (let visits = 0; visits < 2; visits++) {
+      document.body = new Element();
+      assert.ok(!element.isConnected);
+      for (const changed of watches) changed();
+      assert.ok(element.isConnected);
+    }
+    remove();
+    assert.ok(!element.isConnected);
+    assert.equal(watches.size, 0);
+  } finally {
+    for (const name of Object.keys(stubs)) delete globalThis[name];
+  }
+});
+
+test("the bundles are small", async () => {
+  for (const [name, most] of [["nudge.js", 10_239], ["nudge.mjs", 10_239], ["surveys.mjs", 16 * 1024], ["worker.js", 2 * 1024]]) {
+    const bundle = await readFile(new URL(`dist/${name}`, root));
+    for (const level of [6, 9]) {
+      const size = gzipSync(bundle, { level }).length;
+      assert.ok(size <= most, `${name}: ${size} bytes at level ${level}`);
+    }
+  }
 });

@@ -78,7 +78,9 @@ fn triggers<'a, C: Content>(
     campaigns.iter().filter_map(|campaign| {
         let content = &campaign.content;
         // One that waits for nothing is not decided about.
-        content.trigger().or(content.audience())?;
+        if !content.has_terms() {
+            return None;
+        }
         let configuration = content.terms().configuration(segments).ok()?;
         Some((place(campaign), configuration))
     })

@@ -79,6 +79,8 @@ pub struct ActiveCampaign {
     pub watch: Option<Watch>,
     /// Whether its calendar alone fires it: no event does.
     pub by_calendar: bool,
+    /// Whether it has runs, whichever plugin decides whom they are for.
+    pub has_runs: bool,
 }
 
 /// What a firing brings about.

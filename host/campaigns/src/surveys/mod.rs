@@ -19,7 +19,7 @@ use crate::lifecycle::{self, Campaign, Content as _, Presented, check_terms};
 pub use crate::lifecycle::{Error, create, update};
 use crate::runs::Manner;
 use crate::segments::Audiences;
-use crate::store;
+use crate::store::{self, Stored};
 use crate::targeting::Schedule;
 use crate::theme;
 use crate::trigger::{self, BY_THE_CALENDAR, Terms};
@@ -160,10 +160,6 @@ impl lifecycle::Content for Content {
 
     fn audience(&self) -> Option<&Value> {
         self.audience.as_ref()
-    }
-
-    fn has_terms(&self) -> bool {
-        self.trigger.is_some() || self.audience.is_some() || self.is_feedback()
     }
 
     fn terms(&self) -> Terms<'_> {
@@ -350,6 +346,12 @@ impl Content {
 pub async fn max_responses(tx: &mut Tx, app_id: Uuid, id: Uuid) -> nudge_db::Result<Option<i64>> {
     let body = store::body_of(tx, app_id, id).await?;
     Ok(body.as_ref().and_then(responses_of))
+}
+
+/// The same of a survey that was read.
+pub fn max_responses_of(survey: &Stored) -> nudge_db::Result<Option<i64>> {
+    let body: Value = store::parse(&survey.body)?;
+    Ok(responses_of(&body))
 }
 
 fn responses_of(body: &Value) -> Option<i64> {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nudge_db::{Db, Timestamp};
-use nudge_wasm::{Kind, Plugin};
+use nudge_wasm::{Failed, Kind, Plugin};
 use report::Report;
 pub use report::erase_subject;
 use serde::{Deserialize, Serialize};
@@ -116,6 +116,20 @@ impl Context {
         }
         Ok(())
     }
+}
+
+/// Calls a plugin, and once more where the machine let it starve: nothing is known of the plugin then. `check` comes before each call.
+fn call<T>(
+    check: impl Fn() -> nudge_db::Result<()>,
+    mut make: impl FnMut() -> Result<T, Failed>,
+) -> nudge_db::Result<Result<T, Failed>> {
+    check()?;
+    let outcome = make();
+    if outcome.as_ref().is_err_and(Failed::was_starved) {
+        check()?;
+        return Ok(make());
+    }
+    Ok(outcome)
 }
 
 /// Either simulation.
@@ -326,5 +340,44 @@ async fn finish(
             return Ok(Simulation::Triggers(triggers));
         }
         tokio::time::sleep(SLICE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nudge_wasm::{Call, Failure};
+
+    use super::*;
+
+    fn failed(failure: Failure, hardly_ran: bool) -> Failed {
+        let call = Call {
+            hardly_ran,
+            ..Call::default()
+        };
+        Failed {
+            failure,
+            call: Box::new(call),
+        }
+    }
+
+    /// What comes of calls that end so, one after another, and how many are made.
+    fn made(ends: Vec<Result<u32, Failed>>) -> (Option<u32>, usize) {
+        let mut left = VecDeque::from(ends);
+        let before = left.len();
+        let outcome = call(|| Ok(()), || left.pop_front().unwrap()).unwrap();
+        (outcome.ok(), before - left.len())
+    }
+
+    #[test]
+    fn a_call_that_starved_is_made_once_more() {
+        let starved = || Err(failed(Failure::Deadline, true));
+        assert_eq!(made(vec![Ok(1), Ok(2)]), (Some(1), 1));
+        assert_eq!(made(vec![starved(), Ok(2)]), (Some(2), 2));
+        assert_eq!(made(vec![starved(), starved(), Ok(3)]), (None, 2));
+        // What it had the time for, it would do again.
+        let slow = Err(failed(Failure::Deadline, false));
+        assert_eq!(made(vec![slow, Ok(2)]), (None, 1));
+        let broken = Err(failed(Failure::Trap(String::new()), true));
+        assert_eq!(made(vec![broken, Ok(2)]), (None, 1));
     }
 }

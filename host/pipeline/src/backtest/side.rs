@@ -1,6 +1,7 @@
 //! One version of a plugin with the states and timers that it would have.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use nudge_db::Timestamp;
@@ -10,7 +11,7 @@ use nudge_records::decisions::transcript::Transcript;
 use nudge_records::events::store::Stored;
 use nudge_wasm::limits::TIMERS_PER_SUBJECT;
 use nudge_wasm::trigger::{self, TimerChange, TriggerOutcome};
-use nudge_wasm::{Failure, Plugin};
+use nudge_wasm::{Failed, Failure, Plugin};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -64,12 +65,12 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// The targets that an item fired; none: it failed.
-    pub(super) fn of(&self, item: usize) -> Option<BTreeSet<usize>> {
-        if self.failed.contains(&item) {
+    /// The targets that the items of one event fired, each of them once; none: it failed on one of the items.
+    pub(super) fn of(&self, items: &Range<usize>) -> Option<BTreeSet<usize>> {
+        if self.failed.iter().any(|item| items.contains(item)) {
             return None;
         }
-        let fired = self.fired.iter().filter(|(fired, _)| *fired == item);
+        let fired = self.fired.iter().filter(|(item, _)| items.contains(item));
         Some(fired.map(|(_, target)| *target).collect())
     }
 }
@@ -196,7 +197,7 @@ impl Side {
         Ok(made)
     }
 
-    /// Makes one call; answers whether it succeeded.
+    /// Asks the version; answers whether that succeeded.
     fn call(
         &mut self,
         context: &Context,
@@ -204,23 +205,15 @@ impl Side {
         concerned: &Concerned,
         made: &mut Made,
     ) -> nudge_db::Result<bool> {
-        context.check()?;
-        let scene = batch.scene;
         let targets: Vec<usize> = concerned.keys().copied().collect();
-        let transcript = Transcript::default();
-        let ledger = self.ledger(context, scene, &targets, batch.now);
-        let view = View {
-            ledger: Arc::new(Mutex::new(ledger)),
-            campaigns: targets.clone(),
-            transcript: Some(transcript.clone()),
-        };
-        match self
-            .plugin
-            .evaluate(self.batch(batch, concerned), Box::new(view))
-        {
-            Ok(outcome) => {
+        let outcome = super::call(
+            || context.check(),
+            || self.ask(context, batch, concerned, &targets),
+        )?;
+        match outcome {
+            Ok((outcome, transcript)) => {
                 let heard = transcript.finish();
-                made.approximate |= scene.is_approximate(heard.as_ref());
+                made.approximate |= batch.scene.is_approximate(heard.as_ref());
                 self.accept(outcome, batch, &targets, made);
                 Ok(true)
             }
@@ -229,6 +222,26 @@ impl Side {
             ),
             Err(_) => Ok(false),
         }
+    }
+
+    /// Makes one call, and notes what the version is told.
+    fn ask(
+        &self,
+        context: &Context,
+        batch: &Batch<'_>,
+        concerned: &Concerned,
+        targets: &[usize],
+    ) -> Result<(TriggerOutcome, Transcript), Failed> {
+        let transcript = Transcript::default();
+        let ledger = self.ledger(context, batch.scene, targets, batch.now);
+        let view = View {
+            ledger: Arc::new(Mutex::new(ledger)),
+            campaigns: targets.to_vec(),
+            transcript: Some(transcript.clone()),
+        };
+        let batch = self.batch(batch, concerned);
+        let outcome = self.plugin.evaluate(batch, Box::new(view))?;
+        Ok((outcome, transcript))
     }
 
     fn ledger(&self, context: &Context, scene: &Scene, targets: &[usize], now: i64) -> Ledger {
@@ -381,6 +394,18 @@ impl Side {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_of_two_items_fires_a_target_once() {
+        let made = Made {
+            fired: BTreeSet::from([(0, 7), (1, 7), (1, 8), (2, 9)]),
+            failed: BTreeSet::from([3]),
+            approximate: false,
+        };
+        assert_eq!(made.of(&(0..2)), Some(BTreeSet::from([7, 8])));
+        assert_eq!(made.of(&(2..3)), Some(BTreeSet::from([9])));
+        assert_eq!(made.of(&(2..4)), None);
+    }
 
     #[test]
     fn whatever_a_target_names_it_hears_of_each_event_once() {

@@ -1,6 +1,7 @@
 //! Two versions of a trigger plugin about the same events.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,6 +46,17 @@ impl Questions {
         }
         self.items.push(item);
         self.events.push(event.clone());
+    }
+
+    /// Each event with its items: as the beginning of a session it is one of its own.
+    fn by_event(&self) -> impl Iterator<Item = (&Stored, Range<usize>)> {
+        let mut next = 0;
+        let events = self.events.chunk_by(|one, other| one.seq == other.seq);
+        events.filter_map(move |items| {
+            let first = next;
+            next += items.len();
+            Some((items.first()?, first..next))
+        })
     }
 }
 
@@ -104,16 +116,13 @@ impl Triggers {
         self.people.tell(&mut scene);
         let now = trigger::Batch::time(&asked.items);
         let (active, candidate) = self.decide(now, &scene, &asked)?;
-        self.report.approximate += if active.approximate || candidate.approximate {
-            asked.items.len() as u64
-        } else {
-            0
-        };
-        for (number, event) in asked.events.iter().enumerate() {
+        let approximate = active.approximate || candidate.approximate;
+        for (event, items) in asked.by_event() {
             let verdicts = Verdicts {
-                active: active.of(number),
-                candidate: candidate.of(number),
+                active: active.of(&items),
+                candidate: candidate.of(&items),
             };
+            self.report.approximate += u64::from(approximate);
             self.report.event(event, Some(scene.subject.id), &verdicts);
         }
         let bytes = self.active.bytes + self.candidate.bytes + self.people.bytes;
@@ -215,7 +224,7 @@ impl Triggers {
             let concerned = Concerned::from([(*target, vec![0])]);
             let made = side.decide(&self.context, &batch, &concerned)?;
             approximate |= made.approximate;
-            *verdict = made.of(0);
+            *verdict = made.of(&(0..1));
             event = Some(pending.event);
         }
         let [active, candidate] = verdicts;

@@ -114,7 +114,6 @@ impl Validations {
         declared: &[Declared<'_>],
         properties: impl Fn(&Target) -> &Arc<[String]>,
     ) -> nudge_db::Result<Option<Vec<bool>>> {
-        self.context.check()?;
         let mut items_of: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
         for (number, (_, definition)) in (0_u32..).zip(declared) {
             items_of.entry(*definition).or_default().push(number);
@@ -137,7 +136,8 @@ impl Validations {
             items: items.collect(),
             definitions: definitions.collect(),
         };
-        match plugin.validate(batch) {
+        let outcome = super::call(|| self.context.check(), || plugin.validate(batch.clone()))?;
+        match outcome {
             Ok(outcome) => {
                 let broken: BTreeSet<u32> = outcome
                     .violations

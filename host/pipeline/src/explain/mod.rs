@@ -351,7 +351,12 @@ async fn finish(
     }
     let mut delivery_rules = vec![schedule(app, running, person, at)];
     let mut tx = services.db.read().await?;
-    delivery_rules.extend(caps(&mut tx, app, running, person, at).await?);
+    // What was held back was judged after what its batch had issued.
+    let counted = match trace.issued {
+        Some(_) => CountQuestion::before(at),
+        None => CountQuestion::with_batch_of(at),
+    };
+    delivery_rules.extend(caps(&mut tx, app, running, person, (at, counted)).await?);
     drop(tx);
     if fires && sampled {
         delivery_rules.extend(message::step(services, question, person, trace).await?);
@@ -466,13 +471,13 @@ fn schedule(app: &App, running: &ActiveCampaign, person: &Person, at: Timestamp)
     }
 }
 
-/// A step for each cap and pause, by what the subject had before an instant.
+/// A step for each cap and pause at an instant, by what the subject had then.
 async fn caps(
     tx: &mut nudge_db::Tx,
     app: &App,
     running: &ActiveCampaign,
     person: &Person,
-    at: Timestamp,
+    (at, counted): (Timestamp, CountQuestion),
 ) -> nudge_db::Result<Vec<Step>> {
     let kind = running.action.kind();
     let cap = &running.rules.cap;
@@ -484,8 +489,7 @@ async fn caps(
         .iter()
         .map(|cap_window| audience::PresentationQuestion::of(person.id, kind, cap_window, at))
         .collect();
-    let asked = CountQuestion::before(at);
-    let counts = audience::counts(tx, app.id, &questions, asked).await?;
+    let counts = audience::counts(tx, app.id, &questions, counted).await?;
     let steps = cap_windows.iter().zip(counts).map(|(cap_window, count)| {
         let detail = format!(
             "{}: {count} of {}",

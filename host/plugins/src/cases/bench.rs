@@ -79,11 +79,10 @@ pub fn bench(plugin: &Plugin, case: &Case, items: usize, time: Duration) -> Resu
 
 /// The events that the configuration reads, each of a subject of its own.
 fn trigger_batch(case: &trigger::Prepared, reads: &Reads, size: usize) -> Option<Batch> {
-    let names = &reads.event_names;
     let read: Vec<&trigger::Event> = case
         .events
         .iter()
-        .filter(|event| names.iter().any(|name| *name == *event.name || name == "*"))
+        .filter(|event| trigger::concerns(reads, &event.name))
         .collect();
     if read.is_empty() {
         return None;

@@ -86,7 +86,10 @@ impl Input {
                     facts: recipient.facts.clone(),
                     history: recipient.history.clone(),
                 };
-                Subject::new(&described, now, &format!("/input/recipients/{index}"))
+                let pointer = format!("/input/recipients/{index}");
+                let mut subject = Subject::new(&described, now, &pointer)?;
+                subject.meet(now);
+                Ok(subject)
             })
             .collect()
     }

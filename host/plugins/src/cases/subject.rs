@@ -52,6 +52,8 @@ pub(super) struct Earlier {
 pub(super) struct Subject {
     described: Described,
     history: Vec<(Arc<str>, PastEvent)>,
+    /// When the first event arrived. A server makes the subject then, and takes the event in once plugins were asked.
+    met_at: Option<i64>,
     session: u32,
     active_at: Option<i64>,
     pub state: Option<Vec<u8>>,
@@ -67,6 +69,7 @@ impl Subject {
         let mut subject = Self {
             described: described.clone(),
             history: Vec::new(),
+            met_at: None,
             session: 0,
             active_at: None,
             state: None,
@@ -95,8 +98,14 @@ impl Subject {
         Ok(subject)
     }
 
+    /// Notes that something of the subject arrived. Whom nothing was known of is known from then on.
+    pub(super) fn meet(&mut self, at: Timestamp) {
+        self.met_at.get_or_insert(at.0);
+    }
+
     /// Takes an event in; answers the number of its session, and whether that begins with it.
     pub(super) fn take(&mut self, name: &Arc<str>, event: PastEvent) -> (u32, bool) {
+        self.meet(Timestamp(event.timestamp));
         let active = ![SESSION_ENDED, PROPERTY_CHANGED].contains(&&**name);
         let over = |active: i64| event.timestamp > active.saturating_add(micros(SESSION_SECONDS));
         let begins = active && self.active_at.is_none_or(over);
@@ -129,15 +138,20 @@ impl Subject {
         if let Some(given) = self.described.facts.get(name) {
             return Some(from_json(given));
         }
-        let times = || self.history.iter().map(|(_, event)| event.timestamp);
+        // The server's own notes are nothing that the person did.
+        let events = self.history.iter();
+        let events = events.filter(|(name, _)| **name != *PROPERTY_CHANGED);
+        let event_count = events.clone().count();
+        let times = self.met_at.into_iter();
+        let times = times.chain(events.map(|(_, event)| event.timestamp));
         let text = |at: Option<i64>| at.map(|at| Value::Text(clock::to_text(Timestamp(at))));
         match name {
             "identified" => Some(Value::Boolean(
                 self.described.facts.contains_key("external_id"),
             )),
-            "event_count" => Some(Value::Number(self.history.len() as f64)),
-            "first_seen_at" => text(times().min()),
-            "last_seen_at" => text(times().max()),
+            "event_count" => Some(Value::Number(event_count as f64)),
+            "first_seen_at" => text(times.min()),
+            "last_seen_at" => text(times.max()),
             _ => None,
         }
     }
@@ -231,6 +245,32 @@ mod tests {
             Some(Value::Text("2025-12-31T22:00:00.000Z".to_owned()))
         );
         assert_eq!(ana.fact("platform"), None);
+    }
+
+    #[test]
+    fn the_facts_of_somebody_new_are_those_of_a_server() {
+        let mut ana = subject(json!({}));
+        let taken = |ana: &mut Subject, name: &str, seconds: i64| {
+            let event = PastEvent {
+                id: Uuid::nil(),
+                timestamp: time::START.0 + seconds * 1_000_000,
+                properties: "{}".into(),
+            };
+            ana.take(&name.into(), event);
+        };
+        let known = |ana: &Subject| {
+            ["first_seen_at", "last_seen_at", "event_count"].map(|name| ana.fact(name).unwrap())
+        };
+        let at = |seconds: &str| Value::Text(format!("2026-01-01T00:00:{seconds}.000Z"));
+        ana.meet(time::START);
+        assert_eq!(known(&ana), [at("00"), at("00"), Value::Number(0.0)]);
+        taken(&mut ana, "bought", 0);
+        assert_eq!(known(&ana), [at("00"), at("00"), Value::Number(1.0)]);
+        taken(&mut ana, PROPERTY_CHANGED, 5);
+        assert_eq!(known(&ana), [at("00"), at("00"), Value::Number(1.0)]);
+        assert_eq!(ana.count(PROPERTY_CHANGED, None, 9), 1);
+        taken(&mut ana, "bought", 7);
+        assert_eq!(known(&ana), [at("00"), at("07"), Value::Number(2.0)]);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use nudge_wasm::{Compiler, Engine, EngineConfig, Limits, Plugin};
+use nudge_wasm::{Compiler, Engine, EngineConfig, Limits, Plugin, Reads};
 use serde_json::{Value as Json, json};
 
+use super::trigger::concerns;
 use super::{Bench, Case, CaseReport, Run, bench, run, twice};
 
 fn plugin(component: &[u8]) -> Plugin {
@@ -90,6 +91,37 @@ fn sessions_begin_as_on_a_server() {
     assert_eq!(report(&plugin, input(0), at_once).differences, []);
     let later = json!({"fired": [{"at": "+1m"}, {"at": "+62m"}, {"at": "+63m"}]});
     assert_eq!(report(&plugin, input(60), later).differences, []);
+}
+
+/// As on a server, where somebody is first seen with what they send first, before a plugin is asked about it.
+#[test]
+fn somebody_new_is_seen_now_for_the_first_time() {
+    let plugin = plugin(nudge_plugins::DEFAULT_TRIGGER);
+    let input = |kind: &str| {
+        let span = json!({"amount": 1, "unit": "days"});
+        let leaf = json!({"kind": kind, "operator": "within_last", "value": span});
+        json!({
+            "config": {
+                "trigger": {"kind": "event", "eventName": "bought", "occurrence": {"mode": "every"}},
+                "audience": {"include": {"all": [leaf]}},
+            },
+            "subjects": {"ben": {"history": [{"name": "bought", "at": "-3d"}]}},
+            "events": [
+                {"name": "bought", "subject": "ana"},
+                {"name": "bought", "subject": "ben"},
+                {"name": "bought", "subject": "cy", "at": "+2d"},
+                {"name": "bought", "subject": "ana", "at": "+2d"},
+            ],
+        })
+    };
+    for kind in ["first_seen", "last_seen"] {
+        let expect = json!({"fired": [{"event": 0}, {"event": 2}]});
+        assert_eq!(
+            report(&plugin, input(kind), expect).differences,
+            [],
+            "{kind}"
+        );
+    }
 }
 
 #[test]
@@ -234,4 +266,17 @@ fn a_second_run_that_is_late_is_made_once_more() {
         let found = runs(&failures).map(|run| run.failure);
         assert_eq!(found, failures);
     }
+}
+
+#[test]
+fn a_campaigns_own_time_comes_unasked() {
+    let named = |name: &str| Reads {
+        event_names: vec![name.to_owned()],
+        ..Reads::default()
+    };
+    for name in ["bought", "*", "$scheduled"] {
+        assert!(concerns(&named(name), "$scheduled"), "{name}");
+    }
+    let bought = ["bought", "*", "$scheduled"].map(|name| concerns(&named(name), "bought"));
+    assert_eq!(bought, [true, true, false]);
 }

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use nudge_db::Timestamp;
 use nudge_platform::clock;
-use nudge_wasm::Plugin;
+use nudge_platform::event_names::SCHEDULED;
+use nudge_wasm::{Plugin, Reads};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
@@ -86,6 +87,12 @@ pub(super) struct Event {
     pub properties: Arc<str>,
 }
 
+/// Whether a campaign is asked about events of this name. That of its own occasion comes unasked.
+pub(super) fn concerns(reads: &Reads, name: &str) -> bool {
+    let mut names = reads.event_names.iter();
+    name == SCHEDULED || names.any(|read| read == name || read == "*")
+}
+
 impl Prepared {
     pub(super) fn new(input: Input) -> Result<Self, BadCase> {
         let start = now(input.now.as_deref())?;
@@ -115,6 +122,9 @@ impl Prepared {
                 at = instant(text, start, at, &pointer)?;
             }
             let subject = prepared.number(event.subject.as_deref().unwrap_or(ANYBODY), start)?;
+            if let Some(whose) = prepared.subjects.get_mut(subject as usize) {
+                whose.meet(at);
+            }
             prepared.events.push(Event {
                 at,
                 subject,

@@ -370,6 +370,7 @@ fn rows(send: &mut [Handed]) -> Result<Vec<HandOver>> {
         let first = sent.outgoing.devices.first();
         rows.push(HandOver {
             id: sent.delivery.id,
+            attempts: sent.delivery.attempts,
             content: json(&sent.outgoing.rendered)?,
             devices: json(&sent.outgoing.devices)?,
             platform: first.map(|device| device.platform.name().to_owned()),

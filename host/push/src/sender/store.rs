@@ -13,6 +13,8 @@ use uuid::Uuid;
 #[derive(Clone, Debug)]
 pub(super) struct HandOver {
     pub id: Uuid,
+    /// How often it had been handed over when it was claimed.
+    pub attempts: i64,
     pub content: String,
     pub devices: String,
     pub platform: Option<String>,
@@ -22,6 +24,8 @@ pub(super) struct HandOver {
 #[derive(Clone, Debug)]
 pub(super) struct Settled {
     pub id: Uuid,
+    /// How often it had been handed over when this became of it.
+    pub attempts: i64,
     /// The status that it comes into, unless it is further already; none: it stays.
     pub status: Option<&'static str>,
     pub reason: Option<String>,
@@ -161,7 +165,8 @@ pub(super) async fn claim(
 }
 
 /// Notes that deliveries are handed over, before they are; answers those that may be: not one that was called off,
-/// erased or lost to another process meanwhile.
+/// erased or lost to another process meanwhile. A process that was taken for dead may have claimed a delivery anew while it
+/// still has it in hand from before: once it has handed one of the two over, the other one is out of date.
 pub(super) async fn hand_over(
     tx: &mut Tx,
     app_id: Uuid,
@@ -173,11 +178,12 @@ pub(super) async fn hand_over(
     for chunk in deliveries.chunks(Rows::MOST) {
         let rows = Rows::new()
             .uuids(chunk.iter().map(|delivery| delivery.id))
+            .integers(chunk.iter().map(|delivery| delivery.attempts))
             .texts(chunk.iter().map(|delivery| delivery.content.clone()))
             .texts(chunk.iter().map(|delivery| delivery.devices.clone()))
             .texts(chunk.iter().map(|delivery| delivery.platform.clone()));
         let rows: Vec<After> = tx
-            .with_rows("v(id, content, devices, platform)", rows)
+            .with_rows("v(id, attempts, content, devices, platform)", rows)
             .push(
                 " UPDATE deliveries SET content = v.content, devices = v.devices, data = NULL,
                          platform = COALESCE(deliveries.platform, v.platform), attempts = deliveries.attempts + 1,
@@ -194,6 +200,9 @@ pub(super) async fn hand_over(
             .push(" AND deliveries.node")
             .push(IS)
             .push_bind(node)
+            .push(" AND deliveries.attempts")
+            .push(IS)
+            .push("v.attempts")
             .push(RETURNING)
             .fetch_all()
             .await?;
@@ -202,7 +211,8 @@ pub(super) async fn hand_over(
     Ok(handed)
 }
 
-/// Notes what became of deliveries, and gives them up; answers where they are now.
+/// Notes what became of deliveries, and gives them up; answers where they are now. One that was handed over once more meanwhile
+/// stays as it is.
 pub(super) async fn settle(
     tx: &mut Tx,
     app_id: Uuid,
@@ -213,6 +223,7 @@ pub(super) async fn settle(
     for chunk in deliveries.chunks(Rows::MOST) {
         let rows = Rows::new()
             .uuids(chunk.iter().map(|delivery| delivery.id))
+            .integers(chunk.iter().map(|delivery| delivery.attempts))
             .texts(
                 chunk
                     .iter()
@@ -228,7 +239,7 @@ pub(super) async fn settle(
         // A beacon may have come before this: then it is further than the provider's answer says.
         let rows: Vec<After> = tx
             .with_rows(
-                "v(id, status, reason, devices, platform, due_at, delivered_at, ended_at, keeps_data)",
+                "v(id, attempts, status, reason, devices, platform, due_at, delivered_at, ended_at, keeps_data)",
                 rows,
             )
             .push(
@@ -250,6 +261,9 @@ pub(super) async fn settle(
             .push(" AND deliveries.node")
             .push(IS)
             .push_bind(node)
+            .push(" AND deliveries.attempts")
+            .push(IS)
+            .push("v.attempts")
             .push(RETURNING)
             .fetch_all()
             .await?;

@@ -57,6 +57,7 @@ impl Write {
         self.changes.push(change);
         self.settled.push(Settled {
             id: delivery.id,
+            attempts: delivery.attempts,
             status: Some(status.name()),
             reason: Some(reason),
             devices: None,
@@ -102,6 +103,7 @@ impl Write {
         }
         self.settled.push(Settled {
             id: delivery.id,
+            attempts: tried.1,
             status: status.map(Status::name),
             reason,
             devices: json(&devices).ok(),

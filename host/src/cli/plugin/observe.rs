@@ -315,8 +315,20 @@ fn backtest_text(name: &str, version: &str, result: &Json) -> String {
         ("onlyActive", "only the active version fires"),
         ("onlyCandidate", "only this version fires"),
         ("failed", "this version failed"),
+        ("activeFailed", "the active version failed"),
+        (
+            "approximate",
+            "approximately: what was known of the person then is not recorded",
+        ),
     ] {
         let _ = write!(told, "\n  {:>9}  {what}", shown(result, count));
+    }
+    if let Some(why) = result.get("stopped").and_then(Json::as_str) {
+        let said = stopped_because(why);
+        let _ = write!(
+            told,
+            "\n  it ended before the time that was asked for: {said}"
+        );
     }
     for sample in list(result, "samples").take(20) {
         let _ = write!(
@@ -341,6 +353,17 @@ fn backtest_text(name: &str, version: &str, result: &Json) -> String {
         }
     }
     told
+}
+
+/// Why a backtest ended early, in words.
+fn stopped_because(why: &str) -> &str {
+    match why {
+        "limit" => "it ran as many events as it may (--limit)",
+        "memory" => "it would take too much memory",
+        "failures" => "a version failed too often",
+        "timers" => "more timers fell due than events may run (--limit)",
+        other => other,
+    }
 }
 
 #[cfg(test)]
@@ -398,6 +421,35 @@ mod tests {
             "{told}"
         );
         assert!(!told.contains("state"), "{told}");
+    }
+
+    #[test]
+    fn a_backtest_that_ended_early_says_why() {
+        let mut result = json!({
+            "events": 9, "same": 2, "onlyActive": 1, "onlyCandidate": 0, "failed": 4, "activeFailed": 5, "approximate": 6,
+        });
+        let told = backtest_text("cart", "1.1.0", &result);
+        assert!(
+            told.contains("\n          5  the active version failed\n"),
+            "{told}"
+        );
+        assert!(told.contains("\n          6  approximately: "), "{told}");
+        assert!(!told.contains("it ended before"), "{told}");
+        for (why, said) in [
+            ("limit", "it ran as many events as it may (--limit)"),
+            ("memory", "it would take too much memory"),
+            ("failures", "a version failed too often"),
+            (
+                "timers",
+                "more timers fell due than events may run (--limit)",
+            ),
+            ("a_newer_servers", "a_newer_servers"),
+        ] {
+            result["stopped"] = json!(why);
+            let told = backtest_text("cart", "1.1.0", &result);
+            let line = format!("\n  it ended before the time that was asked for: {said}");
+            assert!(told.ends_with(&line), "{told}");
+        }
     }
 
     #[test]

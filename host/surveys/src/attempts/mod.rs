@@ -5,6 +5,7 @@
 
 pub mod analytics;
 pub mod answering;
+mod completing;
 pub mod edges;
 pub mod erasure;
 pub mod http;
@@ -20,11 +21,11 @@ use std::time::Duration;
 use strum::{EnumString, IntoStaticStr};
 
 use nudge_apps::App;
-use nudge_campaigns::store::{Hold, Stored};
+use nudge_campaigns::store::Hold;
 use nudge_campaigns::surveys::Content;
 use nudge_campaigns::surveys::flow::way::Way;
 use nudge_campaigns::surveys::flow::{Answers, Flow, Walker};
-use nudge_campaigns::{campaign, lifecycle, store as campaigns, surveys};
+use nudge_campaigns::{campaign, store as campaigns, surveys};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::field_error::FieldError;
 use nudge_records::instructions;
@@ -37,6 +38,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 pub use answering::take_answers;
+pub use completing::{complete, end_when_full};
 
 use tally::Tally;
 
@@ -490,72 +492,6 @@ async fn save(
     store::write_answers(tx, attempt, changed).await?;
     store::count(tx, attempt, &change).await?;
     Ok(())
-}
-
-/// Completes an attempt. Doing it again changes nothing. The subject is locked.
-pub async fn complete(
-    tx: &mut Tx,
-    app: &App,
-    subject: &AliasView,
-    id: Uuid,
-    now: Timestamp,
-) -> Result<AttemptStep, Error> {
-    let attempt = find_or_open(tx, app, subject, id, now).await?;
-    if attempt.state == State::Completed {
-        return outcome(tx, attempt).await;
-    }
-    let whole = Whole::read(tx, attempt).await?;
-    let walker = Walker::new(&whole.flow);
-    let way = walker.way(&whole.values());
-    if let Some(question) = tally::missing(&way) {
-        let detail = format!("the question `{question}` must be answered first");
-        return Err(Error::Invalid(vec![FieldError::new(
-            "", "required", detail,
-        )]));
-    }
-    let attempt = Attempt {
-        state: State::Completed,
-        active_at: now,
-        completed_at: Some(now),
-        position_question_id: None,
-        ..whole.attempt.clone()
-    };
-    let most = surveys::max_responses(tx, app.id, attempt.survey_id).await?;
-    let survey = match most {
-        // Counting takes turns, so that somebody is the last one.
-        Some(_) => campaigns::stored(tx, app.id, attempt.survey_id, Hold::Alone).await?,
-        None => None,
-    };
-    save(tx, &whole, &walker, &attempt, &whole.answers).await?;
-    follow(tx, &attempt, Status::Completed, now).await?;
-    let survey_ended = match (survey, most) {
-        (Some(survey), Some(most)) => end_when_full(tx, survey, most, now).await?,
-        _ => false,
-    };
-    let next = next(&way, last_of(&way));
-    Ok(AttemptStep {
-        attempt,
-        next,
-        survey_ended,
-    })
-}
-
-/// Ends a survey that runs once it has as many complete attempts as it was to get; answers whether it did. The
-/// survey is locked.
-pub async fn end_when_full(
-    tx: &mut Tx,
-    survey: Stored,
-    most: i64,
-    now: Timestamp,
-) -> Result<bool, Error> {
-    if !survey.is_active() || store::completed(tx, survey.app_id, survey.id).await? < most {
-        return Ok(false);
-    }
-    if lifecycle::end(tx, survey, "maxResponses", now).await? {
-        return Ok(true);
-    }
-    // Nobody else changes what is locked.
-    Err(nudge_db::Error::lost_race().into())
 }
 
 /// Ends an attempt by the person's will. Doing it again changes nothing, nor does it undo a completion. The subject

@@ -51,24 +51,50 @@ struct Wanted<'a> {
     unknown: HashSet<Uuid>,
 }
 
-/// Brings a person's buttons up to date: `who` is the subject and one of its aliases.
+/// Brings a person's buttons up to date: `who` is the subject and one of its aliases. Where something would change, the app is asked
+/// for as the database has it now: another process may have changed a survey, and offered its button, of which this one has not heard yet.
 pub(super) async fn refresh(services: &Shared, app: &App, who: (Uuid, i64)) -> Result<()> {
     let (subject_id, alias) = who;
-    let wanted = wanted(services, app, alias).await;
-    let now = services.clock.now();
-    let mut tx = services.db.read().await?;
-    let changes = plan(&mut tx, app, subject_id, &wanted, now).await?;
-    drop(tx);
-    if changes.is_empty() {
+    let known = wanted(services, app, alias).await;
+    if !would_change(services, app, subject_id, &known).await? {
         return Ok(());
     }
+    let Some(newest) = services.apps.newest(app.id).await? else {
+        return Ok(());
+    };
+    if newest.version == app.version {
+        return change(services, app, subject_id, &known).await;
+    }
+    let wanted = wanted(services, &newest, alias).await;
+    if would_change(services, &newest, subject_id, &wanted).await? {
+        change(services, &newest, subject_id, &wanted).await?;
+    }
+    Ok(())
+}
+
+/// Whether a person's buttons are other than wanted.
+async fn would_change(
+    services: &Shared,
+    app: &App,
+    subject_id: Uuid,
+    wanted: &Wanted<'_>,
+) -> Result<bool> {
+    let now = services.clock.now();
+    let mut tx = services.db.read().await?;
+    let changes = plan(&mut tx, app, subject_id, wanted, now).await?;
+    Ok(!changes.is_empty())
+}
+
+/// Has a person's buttons be as wanted.
+async fn change(services: &Shared, app: &App, subject_id: Uuid, wanted: &Wanted<'_>) -> Result<()> {
+    let now = services.clock.now();
     let mut tx = services.db.write().await?;
     let locked = subjects::store::locked(&mut tx, app.id, subject_id).await?;
     if locked.is_none_or(|subject| subject.suppressed) {
         return Ok(());
     }
     // Another poll of the person may have been first.
-    let changes = plan(&mut tx, app, subject_id, &wanted, now).await?;
+    let changes = plan(&mut tx, app, subject_id, wanted, now).await?;
     write(&mut tx, app, subject_id, &changes, now).await?;
     tx.commit().await?;
     services.polls.wake(subject_id);

@@ -225,9 +225,7 @@ async fn with_buttons(
     }
     drop(tx);
     // The last survey that a button opened is none any longer, or this process has not heard of another one yet.
-    if let Some(newest) = services.apps.newest(app.id).await? {
-        feedback::refresh(services, &newest, who).await?;
-    }
+    feedback::refresh(services, app, who).await?;
     let mut tx = services.db.read().await?;
     let now = services.clock.now();
     let found = page(&mut tx, app, subject_id, place, limit, now).await?;

@@ -2,7 +2,7 @@ import { ask, beacon } from "./net.js";
 import { consented, isCold, stash, unstash } from "./notes.js";
 import { Poller } from "./poller.js";
 import { WebPush } from "./push.js";
-import { context, Sender } from "./sender.js";
+import { context, Refused, Sender } from "./sender.js";
 import { open, persist, Shows } from "./shows.js";
 import { type Draft, type Me, type Person, PROPERTIES, type Said, write } from "./state.js";
 import { databaseName, databaseStore, type Item, memoryStore, openDatabase, type Store } from "./store.js";
@@ -110,7 +110,7 @@ export class Nudge implements Client {
           this.tabs.post({ t: "shown", id });
           this.held.delete(id);
         }
-        this.draft({ kind: "call", method: "POST", path: "/v1/sdk/instructions/ack", body: { acks: [ack] } }, status != "received");
+        this.note({ kind: "call", method: "POST", path: "/v1/sdk/instructions/ack", body: { acks: [ack] } }, status != "received");
       },
       change: (key, change) => this.store.change([key], ([value]) => ({ put: { [key]: change(value) } })).catch(() => {}),
       get: (key) => this.store.get(key).catch(() => undefined),
@@ -122,12 +122,12 @@ export class Nudge implements Client {
         // A key may have been replaced since the session began.
         if (!this.me) throw new Error("no consent to messaging");
         const session = await this.sender.session(this.me.aid, undefined, true);
-        if ("answer" in session) throw new Error(session.answer.message);
+        if (session instanceof Refused) throw new Error(session.answer.message);
         return session.config?.push?.vapidPublicKey;
       },
       device,
       request,
-      keep: (push) => this.draft({ kind: "push", push }),
+      keep: (push) => this.note({ kind: "push", push }),
     });
     if (this.granted) this.start();
     else {
@@ -146,7 +146,7 @@ export class Nudge implements Client {
       // A copy: what the page changes afterwards is not what happened.
       const copy = properties && JSON.parse(JSON.stringify(properties));
       const { locale, screenName: screen } = this;
-      this.draft({ kind: "event", at, id, name: String(name), properties: copy, screen, locale }, this.isImmediate(name));
+      this.note({ kind: "event", at, id, name: String(name), properties: copy, screen, locale }, this.isImmediate(name));
     } catch (error) {
       this.emit("error", { code: "invalid_properties", message: String(error), eventId: id });
     }
@@ -161,12 +161,12 @@ export class Nudge implements Client {
   }
 
   identify(token: string): void {
-    this.draft({ kind: "identify", token: String(token) }, true);
+    this.note({ kind: "identify", token: String(token) }, true);
   }
 
   reset(): void {
     this.shows.clear();
-    this.draft({ kind: "reset", id: newId() }, true);
+    this.note({ kind: "reset", id: newId() }, true);
     // Messages to who was here are not for who comes.
     this.push.forget();
   }
@@ -182,7 +182,7 @@ export class Nudge implements Client {
       // Another tab may have been told of consent.
       this.deciding = this.decide();
     }
-    this.draft(said, true);
+    this.note(said, true);
     if (messaging === false) this.shows.clear();
   }
 
@@ -253,13 +253,13 @@ export class Nudge implements Client {
     this.drafts.unshift(...unstash(this.name));
     this.say(this.activity({ cold }));
     this.active = Date.now();
-    this.draft();
+    this.note();
     void this.ready.then(() => {
       this.tabs.enter();
       this.look();
       return this.writing;
     }).then(() => this.shows.resume());
-    for (const name of ["pointerdown", "keydown"]) addEventListener(name, () => this.use(), { capture: true, passive: true });
+    for (const name of ["pointerdown", "keydown"]) addEventListener(name, () => this.use(), true);
     addEventListener("online", () => {
       this.sender.hurry();
       this.go();
@@ -274,6 +274,7 @@ export class Nudge implements Client {
       this.gone = false;
       // What was said to other tabs while the browser kept the page.
       const me = await this.store.get("me").catch(() => {});
+      await this.shows.recall();
       if (this.gone) return;
       if (me) this.hear({ t: "me", me });
       this.tabs.enter();
@@ -285,7 +286,7 @@ export class Nudge implements Client {
       this.look();
     });
     // A session that nobody goes on with ends while the page is open, too.
-    setInterval(() => this.tabs.leads && this.draft(this.activity({ idle: true })), 60_000);
+    setInterval(() => this.tabs.leads && this.note(this.activity({ idle: true })), 60_000);
   }
 
   private async open(): Promise<void> {
@@ -306,7 +307,7 @@ export class Nudge implements Client {
     this.store = memoryStore(values);
     this.isKept = false;
     this.tabs.part();
-    this.emit("error", { code: "storage_unavailable", message: `kept in memory: ${error}` });
+    this.emit("error", { code: "storage_unavailable", message: String(error) });
   }
 
   // What the page says, in order.
@@ -315,7 +316,7 @@ export class Nudge implements Client {
     try {
       // A copy: the page may change its own, and a database does not take all that a page may have.
       const body = { mutationId: newId(), ...JSON.parse(JSON.stringify(change)) };
-      this.draft({ kind: "call", method: "POST", path: PROPERTIES, body });
+      this.note({ kind: "call", method: "POST", path: PROPERTIES, body });
     } catch (error) {
       this.emit("error", { code: "invalid_properties", message: String(error) });
     }
@@ -325,7 +326,7 @@ export class Nudge implements Client {
     this.drafts.push({ ...said, tab: this.tabs.id, n: ++this.said });
   }
 
-  private draft(said?: Said, now = false): void {
+  private note(said?: Said, now = false): void {
     if (said && (this.started || this.deciding)) this.say(said);
     if (!this.started) return;
     // Browsers tell a page that it is hidden after they told it that it goes.
@@ -401,7 +402,7 @@ export class Nudge implements Client {
     const now = Date.now();
     if (Math.abs(now - this.active) < ACTIVE) return;
     this.active = now;
-    this.draft(this.activity());
+    this.note(this.activity());
   }
 
   /** Leaves behind what the page has said. */
@@ -545,7 +546,7 @@ export class Nudge implements Client {
     this.look();
     const answer = await persist(async () => {
       const session = await sender.session(anonymousId);
-      if (!("client" in session)) return session.answer;
+      if (session instanceof Refused) return session.answer;
       const answer = await ask(this.options, method, path, { anonymousId, ...body }, session.token);
       return (await sender.isStale(anonymousId, answer, session.token)) ? { ...answer, status: 0 } : answer;
     }).finally(() =>

@@ -3,8 +3,8 @@ import { newId } from "./util.js";
 
 /** The SDK where there is no page, as in a server that renders one: it does nothing. */
 export const inert = (): Client => {
-  const nothing = () => {};
-  const later = async () => {};
+  const state = "unsupported";
+  const nothing = async (): Promise<any> => state;
   return {
     track: newId,
     screen: newId,
@@ -14,9 +14,9 @@ export const inert = (): Client => {
     set: nothing,
     unset: nothing,
     on: () => nothing,
-    present: later,
-    startSurvey: later,
-    flush: later,
-    push: { state: "unsupported", subscribe: async () => "unsupported", unsubscribe: async () => "unsupported" },
+    present: nothing,
+    startSurvey: nothing,
+    flush: nothing,
+    push: { state, subscribe: nothing, unsubscribe: nothing },
   };
 };

@@ -62,10 +62,10 @@ export async function ask(
       credentials: "omit",
       cache: "no-store",
       // A page that goes away leaves the request behind, unless it is larger than browsers let it be.
-      keepalive: !!text && text.length < 20_000,
+      keepalive: text?.length! < 20_000,
     });
     const { status } = response;
-    const after = response.headers.get("retry-after") ?? "";
+    const after = response.headers.get("retry-after")!;
     // Of an answer that breaks off nothing is known: the request is sent again.
     const json = status == 204 ? {} : await response.json().catch((error) => (status > 399 ? {} : Promise.reject(error)));
     const code = json.code ?? `http_${status}`;
@@ -75,7 +75,7 @@ export async function ask(
       code,
       message: json.detail ?? json.title ?? code,
       errors: json.errors,
-      retryAfter: Math.min(MOST_AFTER, 1000 * Number(after) || Date.parse(after) - Date.now() || 0),
+      retryAfter: Math.min(MOST_AFTER, 1000 * +after || Date.parse(after) - Date.now() || 0),
     };
   } catch {
     return { status: 0, code: "network", message: "the server can't be reached", retryAfter: 0 };

@@ -22,14 +22,8 @@ export function stash(name: string, tab: string, all: Draft[]): void {
   }
 }
 
-/** Where earlier pages noted something. */
-function noted(name: string): string[] {
-  try {
-    return Object.keys(localStorage).filter((key) => key.startsWith(`${name}:`));
-  } catch {
-    return [];
-  }
-}
+/** Where earlier pages noted something. Throws where a page may not look. */
+const noted = (name: string): string[] => Object.keys(localStorage).filter((key) => key.startsWith(`${name}:`));
 
 /** What earlier pages noted as they went. An event that the database has as well has the same id. */
 export function unstash(name: string): Draft[] {
@@ -49,8 +43,8 @@ export function unstash(name: string): Draft[] {
 /** Whether somebody consented before, or something of that time is not sent yet. Makes no database to find out. */
 export async function consented(writeKey: string): Promise<boolean> {
   const name = databaseName(writeKey);
-  if (noted(name).length) return true;
   try {
+    if (noted(name).length) return true;
     const known = await indexedDB.databases();
     if (!known.some((database) => database.name == name)) return false;
     const database = await openDatabase(writeKey);

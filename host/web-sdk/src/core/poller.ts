@@ -1,5 +1,5 @@
-import { ask, type Credentials } from "./net.js";
-import type { Sender } from "./sender.js";
+import { type Answer, ask, type Credentials } from "./net.js";
+import { Refused, type Sender } from "./sender.js";
 import { backoff, pause } from "./util.js";
 
 /** How long the server may keep a poll, in seconds. */
@@ -11,6 +11,8 @@ const POLL_AFTER = 30_000;
 export class Poller {
   /** Ends the polling that is under way. */
   stopped?: AbortController;
+  /** Resolves once the server may be asked again, whoever looks at the page meanwhile. */
+  private until?: Promise<void>;
 
   constructor(
     private readonly options: Credentials,
@@ -34,12 +36,17 @@ export class Poller {
     let cursor = "";
     // What they have said comes first: to who has not consented yet, as far as the server knows, nothing is offered.
     await this.sender.send();
-    for (let failures = 0; !signal.aborted; ) {
+    for (let failures = 0, wait = 0; ; ) {
+      await pause(wait, signal);
+      await this.until;
+      if (signal.aborted) return;
       const begun = Date.now();
       const person = await this.sender.session(aid).catch(() => undefined);
       if (signal.aborted) return;
-      let wait = backoff(failures++);
-      if (person && "client" in person) {
+      wait = backoff(failures++);
+      const heed = ({ retryAfter }: Answer) => (this.until = pause(retryAfter));
+      if (person instanceof Refused) heed(person.answer);
+      else if (person) {
         const query = `wait=${WAIT}&limit=20${cursor && `&cursor=${encodeURIComponent(cursor)}`}`;
         const answer = await ask(this.options, "GET", `/v1/sdk/instructions?${query}`, undefined, person.token, signal);
         if (signal.aborted) return;
@@ -56,10 +63,9 @@ export class Poller {
           if (failures < 3) wait = 0;
         } else {
           if (answer.status == 400) cursor = "";
-          wait = Math.max(wait, answer.retryAfter);
+          heed(answer);
         }
       }
-      await pause(wait, signal);
     }
   }
 }

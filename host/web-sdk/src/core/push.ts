@@ -1,3 +1,4 @@
+import { announce } from "./shows.js";
 import type { Push, PushState } from "./types.js";
 
 /** What Web Push asks of the page. */
@@ -35,7 +36,7 @@ export class WebPush implements Push {
     this.state = Notification.permission == "denied" ? "denied" : "default";
     // What a message's click asks of the app, as buttons do.
     navigator.serviceWorker.addEventListener("message", ({ data }) => {
-      if (data?.nudge) dispatchEvent(new CustomEvent("nudge:action", { cancelable: true, detail: data.nudge }));
+      if (data?.nudge) announce(data.nudge);
     });
     void this.find()
       .then((registration) => this.note(registration))

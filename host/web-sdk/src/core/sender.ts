@@ -31,7 +31,7 @@ export interface Surroundings extends Credentials {
 }
 
 /** Why there is no session: what to say of it, and whether it may change. */
-class Refused {
+export class Refused {
   constructor(
     readonly answer: Answer,
     readonly isFinal: boolean,
@@ -48,6 +48,8 @@ export class Sender {
   private again = false;
   private failures = 0;
   private notBefore = 0;
+  /** Whether the server asked for the pause. */
+  private bound = false;
   /** Whether what waits does so for somebody to say who they are, and not because the server asked it to. */
   private unproven = false;
   private timer?: ReturnType<typeof setTimeout>;
@@ -68,9 +70,9 @@ export class Sender {
     return this.sending;
   }
 
-  /** The network is back: what waits is tried at once. */
+  /** The network is back: what waits is tried at once, unless the server asked it to wait. */
   hurry(): void {
-    this.notBefore = this.failures = 0;
+    if (!this.bound) this.notBefore = this.failures = 0;
   }
 
   /** Somebody said who they are. Answers whether something waited for that: it is tried at once. */
@@ -92,10 +94,11 @@ export class Sender {
         for (;;) {
           // A session does not end before what its person said is said.
           const head = await this.around.store.head(this.most);
-          const pending = [...this.pending.values()].flat();
+          const drafts: any[] = Object.values((await this.around.store.get("drafts")) ?? {});
+          const pending = [...this.pending.values(), drafts.map(({ aid, unsent }) => unsent && aid)].flat();
           const rows = head.filter(([, { kind, aid }]) => kind != "end" || !pending.includes(aid));
           if (!rows.length) break;
-          this.unproven = false;
+          this.unproven = this.bound = false;
           const wait = await this.deliver(rows);
           if (wait !== undefined) {
             return this.later(wait);
@@ -166,6 +169,7 @@ export class Sender {
 
   private temporary(answer: Answer): number {
     if (answer.status) this.complain(answer);
+    this.bound = answer.retryAfter > 0;
     return answer.retryAfter;
   }
 
@@ -257,9 +261,16 @@ export class Sender {
     if (!anew && !identity && person?.token && person.expires! - Date.now() - person.skew > MARGIN) return person;
     let starting = identity ? undefined : this.starting.get(aid);
     if (!starting) {
-      const began = this.start(aid, person, identity).finally(() => {
+      const began = this.start(aid, person, identity);
+      const end = () => {
         if (this.starting.get(aid) == began) this.starting.delete(aid);
-      });
+      };
+      // As long as the server asks to wait, its word is what whoever asks is told.
+      began.then((known) => {
+        const wait = known instanceof Refused ? known.answer.retryAfter : 0;
+        if (wait > 0) setTimeout(end, wait);
+        else end();
+      }, end);
       this.starting.set(aid, (starting = began));
     }
     return starting;

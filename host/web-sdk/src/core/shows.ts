@@ -44,19 +44,27 @@ export class Shows {
   private answers: Promise<unknown> = Promise.resolve();
   private host: Host;
 
-  constructor(private readonly page: Page) {
+  constructor(private readonly around: Page) {
     this.host = this.makeHost();
   }
 
   /** Remembers what ended in earlier pages, and goes on with what a reload interrupted. */
   async resume(): Promise<void> {
-    for (const id of (await this.page.get("ended")) ?? []) this.ended.add(id);
-    const drafts: { [id: string]: Draft & { aid: string } } = (await this.page.get("drafts")) ?? {};
-    for (const { aid, at, instruction, unsent } of Object.values(drafts)) {
-      // What was answered is sent, whenever that is.
-      if (aid != this.page.aid() || (!unsent && at + DRAFT_LIFETIME < Date.now())) this.host.keep(instruction.instructionId, null);
-      else if (this.page.maySee()) this.tell(instruction);
+    await this.recall();
+    const drafts: { [id: string]: Draft & { aid: string } } = (await this.around.get("drafts")) ?? {};
+    for (const draft of Object.values(drafts)) {
+      const { aid, at, instruction, unsent } = draft;
+      const isMine = aid == this.around.aid();
+      // What was answered is sent, whenever that is, and as who answered it.
+      if (!unsent && (!isMine || at + DRAFT_LIFETIME < Date.now())) this.host.keep(instruction.instructionId, null);
+      else if (!isMine) this.around.load().then((made) => made.createRenderer(this.makeHost(aid)).finish(draft)).catch(() => {});
+      else if (this.around.maySee()) this.tell(instruction);
     }
+  }
+
+  /** Takes back what ended in other pages meanwhile. */
+  async recall(): Promise<void> {
+    for (const id of (await this.around.get("ended")) ?? []) if (!this.ended.has(id)) this.withdraw(id);
   }
 
   /** Offers instructions that are for this tab, and for who is here. */
@@ -72,8 +80,8 @@ export class Shows {
 
   /** Tells the page of what may be shown, and shows it unless the page does so itself. */
   private tell(instruction: Instruction): void {
-    this.page.emit("instruction", instruction);
-    if (this.page.autoShow) void this.present(instruction, {});
+    this.around.emit("instruction", instruction);
+    if (this.around.autoShow) void this.present(instruction, {});
   }
 
   /** Another tab showed or ended something. Where the renderer can't be loaded nothing is shown. */
@@ -99,7 +107,7 @@ export class Shows {
   }
 
   private async with(show: (renderer: Renderer) => Promise<unknown>, instruction?: Instruction): Promise<void> {
-    const { host, page } = this;
+    const { host, around: page } = this;
     if (!page.maySee()) return page.emit("error", { code: "consent_required", message: "no consent to messaging", instruction });
     try {
       this.renderer ??= body().then(page.load).then((made) => made.createRenderer(host));
@@ -113,9 +121,8 @@ export class Shows {
   }
 
   /** A renderer's host: that of one person, the first one it hears of. */
-  private makeHost(): Host {
-    const { page, ended } = this;
-    let mine: string | undefined;
+  private makeHost(mine?: string): Host {
+    const { around: page, ended } = this;
     const aid = () => (mine ??= page.aid());
     /** Asks in order; what may work later is asked again. */
     const ask = (kind: string, id: string, rest: string, body: object = {}): Promise<any> => {
@@ -165,13 +172,16 @@ export class Shows {
   }
 }
 
+/** Tells the app of an action. Answers whether it prevents nothing. */
+export const announce = (detail: unknown): boolean =>
+  dispatchEvent(new CustomEvent("nudge:action", { cancelable: true, detail }));
+
 /**
  * Opens an action. The app hears of it first, as an event `nudge:action` of the window, and may prevent what follows:
  * addresses of the page's own origin are gone to, others open beside it.
  */
 export function open(action: OpenAction): void {
-  const event = new CustomEvent("nudge:action", { cancelable: true, detail: action });
-  if (!window.dispatchEvent(event) || !action.url) return;
+  if (!announce(action) || !action.url) return;
   let url: URL;
   try {
     url = new URL(action.url, location.href);

@@ -68,9 +68,6 @@ const SESSION_TIMEOUT = 1800;
 /** Tabs besides the one that writes whose drafts are known. */
 const MOST_TABS = 20;
 
-/** What the SDK notes itself, in the order of one millisecond. */
-const LIFECYCLE = ["session_ended", "session_started", "app_installed", "app_opened"];
-
 /** Who uses a browser for the first time. */
 const nobody = (): Me => ({ aid: newId(), device: newId(), last: 0 });
 
@@ -93,22 +90,22 @@ export function write(
     const entry = { eventId: id, name, timestamp: iso(at), anonymousId: me.aid, properties };
     add.push({ kind: "event", aid: me.aid, sid: me.sid!, event: entry, screen, locale });
   };
-  const lifecycle = (draft: Moment, name: string) => {
-    // Before what it is noted with, also where both are of one millisecond.
-    if (config?.lifecycleEvents !== false) event(draft, name, idOf(draft.at, LIFECYCLE.indexOf(name), draft.id));
+  /** What the SDK notes itself: before what it is noted with, also where both are of one millisecond, by its `place` there. */
+  const lifecycle = (draft: Moment, name: string, place: number) => {
+    if (config?.lifecycleEvents !== false) event(draft, name, idOf(draft.at, place, draft.id));
   };
   /** Ends a session that was silent for too long, and begins one unless nothing happens. */
   const touch = (draft: Moment & { idle?: boolean }) => {
     const { at, id, locale } = draft;
     const timeout = 1000 * (config?.sessionTimeoutSeconds ?? SESSION_TIMEOUT);
     if (me.sid && at - me.last > timeout) {
-      lifecycle({ at: me.last + timeout, id, locale }, "session_ended");
+      lifecycle({ at: me.last + timeout, id, locale }, "session_ended", 0);
       me.sid = undefined;
     }
     if (draft.idle) return;
     if (!me.sid) {
-      me.sid = idOf(at, LIFECYCLE.length, id);
-      lifecycle(draft, "session_started");
+      me.sid = idOf(at, 4, id);
+      lifecycle(draft, "session_started", 1);
     }
     me.last = at;
   };
@@ -128,8 +125,8 @@ export function write(
         break;
       case "active":
         touch(draft);
-        if (!before && draft.cold) lifecycle(draft, "app_installed");
-        if (draft.cold) lifecycle(draft, "app_opened");
+        if (!before && draft.cold) lifecycle(draft, "app_installed", 2);
+        if (draft.cold) lifecycle(draft, "app_opened", 3);
         break;
       case "call":
         if (draft.path != PROPERTIES || isKnown()) call(draft.method, draft.path, draft.body);

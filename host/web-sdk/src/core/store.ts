@@ -70,8 +70,9 @@ export function databaseStore(database: IDBDatabase): Store {
       new Promise((done, fail) => {
         const [queue, values, transaction] = begin("readwrite");
         transaction.oncomplete = () => done();
-        transaction.onabort = transaction.onerror = () => fail(transaction.error);
-        const read: IDBRequest[] = keys.map((key) => values.get(key));
+        transaction.onabort = () => fail(transaction.error);
+        // One more than is asked for: the last one read says that all are.
+        const read: IDBRequest[] = [...keys, ""].map((key) => values.get(key));
         const apply = () => {
           try {
             const { put = {}, add = [], remove = [] } = change(read.map((request) => request.result)) ?? {};
@@ -88,9 +89,7 @@ export function databaseStore(database: IDBDatabase): Store {
             transaction.abort();
           }
         };
-        const last = read.at(-1);
-        if (last) last.onsuccess = apply;
-        else apply();
+        read.at(-1)!.onsuccess = apply;
       }),
     async head(most) {
       const [queue] = begin("readonly");
@@ -104,13 +103,14 @@ export function databaseStore(database: IDBDatabase): Store {
 /** The store of a page that may keep nothing. */
 export function memoryStore(values: Map<string, any> = new Map()): Store {
   let rows: Row[] = [];
+  // Keys that no database gives: what a page has under way from one, before it fails, is not of here.
   let next = 0;
   return {
     async change(keys, change) {
       const { put = {}, add = [], remove = [] } = change(keys.map((key) => values.get(key))) ?? {};
       for (const [key, value] of Object.entries(put)) values.set(key, value);
       rows = rows.filter(([key]) => !remove.includes(key));
-      for (const item of add) rows.push([next++, item]);
+      for (const item of add) rows.push([--next, item]);
     },
     head: async (most) => rows.slice(0, most),
     get: async (key) => values.get(key),

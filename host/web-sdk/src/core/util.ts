@@ -1,27 +1,20 @@
-const hex = (value: number, digits: number) => value.toString(16).padStart(digits, "0");
-const random = (most: number) => crypto.getRandomValues(new Uint32Array(1))[0]! % most;
+const hex = (value: number, digits = 4) => Math.floor(value).toString(16).padStart(digits, "0");
 
+/** Ids of one millisecond, of which the first are those of {@link idOf}. More go into the next one. */
+const PLACES = 1024;
+const FIRST = 16;
+
+/** The place of the last id, of all places since 1970. */
 let last = 0;
-let count = 0;
 
 /**
  * A new id (UUIDv7): those that a page makes later sort after those that it made before, also within a millisecond, so
  * that the server lists events of one instant in their order.
  */
 export function newId(): string {
-  const now = Date.now();
-  if (now > last) {
-    last = now;
-    count = FIRST + random(1024);
-  } else if (++count > 4095) {
-    last++;
-    count = FIRST;
-  }
-  return idOf(last, count);
+  last = Math.max(last + 1, Date.now() * PLACES + FIRST + Math.random() * 256);
+  return idOf(last / PLACES, last % PLACES);
 }
-
-/** Places of a millisecond before those of {@link newId}. */
-const FIRST = 16;
 
 /**
  * An id of an instant that sorts before those that a page made then: `place` is less than 16. The same instant, place
@@ -29,7 +22,8 @@ const FIRST = 16;
  */
 export function idOf(at: number, place: number, seed?: string): string {
   const time = hex(at, 12);
-  const chance = seed?.slice(19) ?? `${hex(0x8000 | random(0x4000), 4)}-${hex(random(2 ** 32), 8)}${hex(random(2 ** 16), 4)}`;
+  const [first, ...others] = crypto.getRandomValues(new Uint16Array(4));
+  const chance = seed?.slice(19) ?? `${hex(0x8000 | (first! % 0x4000))}-${others.map((value) => hex(value)).join("")}`;
   return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(place, 3)}-${chance}`;
 }
 

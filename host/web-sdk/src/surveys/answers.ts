@@ -64,7 +64,7 @@ function checkDate({ min, max }: Limits, day: string): Problem | undefined {
 }
 
 function checkText(question: Question, limits: Limits, text: string): Problem | undefined {
-  if (question.type !== "short_text" && question.type !== "long_text") return undefined;
+  if (!/_text$/.test(question.type)) return undefined;
   if (question.required && !text.trim()) return { key: "required" };
   const { minLength = 0, maxLength = question.type === "short_text" ? 1_000 : 10_000, format } = limits;
   if (length(text) < minLength) return { key: "least", values: [minLength], characters: true };

@@ -3,6 +3,7 @@
  * other, and what is not confirmed is kept in the browser, so that a closed tab loses nothing.
  */
 
+import { wayOf } from "./flow.js";
 import type { Answer, Draft, Host, Instruction, Json, Refusal } from "./host.js";
 
 /** The answer that the server does not take, and why. */
@@ -23,10 +24,7 @@ export interface Listener {
   gone(refusal: Refusal): void;
 }
 
-const asRefusal = (error: unknown): Refusal =>
-  error && typeof error === "object" && "code" in error
-    ? (error as Refusal)
-    : { status: 0, code: "unknown", detail: `${error}` };
+const asRefusal = (error: any): Refusal => (error?.code ? error : { status: 0, code: "unknown", detail: `${error}` });
 
 /** An attempt. */
 export class Attempt {
@@ -125,7 +123,9 @@ export class Attempt {
   }
 
   private async drain(): Promise<boolean> {
-    while (this.unheard.size) {
+    for (;;) {
+      this.prune();
+      if (!this.unheard.size) return true;
       const answers = [...this.unheard.values()];
       try {
         await this.host.answer(await this.begin(), answers);
@@ -137,7 +137,22 @@ export class Attempt {
       }
       this.save();
     }
-    return true;
+  }
+
+  /**
+   * Forgets what is unsent and the way no longer leads by, as when somebody went back and took another one: the server would
+   * take nothing of the request. What it has of another way it keeps, and does not count.
+   */
+  private prune(): void {
+    const { survey } = this.subject.payload;
+    const way = survey && wayOf(survey.flow, this.answers);
+    for (const id of this.unheard.keys()) if (way?.stops.every(({ question }) => question.id !== id)) this.drop(id);
+  }
+
+  private drop(questionId: string): void {
+    this.unheard.delete(questionId);
+    this.given.delete(questionId);
+    this.answers.delete(questionId);
   }
 
   private failed(refusal: Refusal, answers: Answer[]): boolean {
@@ -154,9 +169,7 @@ export class Attempt {
       return this.end(refusal);
     }
     // It is no answer until it is given again; what was given after it waits for it.
-    this.unheard.delete(answer.questionId);
-    this.given.delete(answer.questionId);
-    this.answers.delete(answer.questionId);
+    this.drop(answer.questionId);
     this.save();
     const part = path[0] === "optionIds" ? undefined : path[0]?.replace(/~1/g, "/").replace(/~0/g, "~");
     this.listener.refused({ ...answer, code: error?.code, detail: error?.detail ?? refusal.detail ?? "", part });

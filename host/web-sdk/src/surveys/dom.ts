@@ -52,7 +52,7 @@ export function safeUrl(address: string | null | undefined): string | undefined 
 }
 
 /** Whether an address is one of the web. */
-export const isWeb = (address: string | undefined): address is string => /^https?:/.test(address ?? "");
+export const isWeb = (address: string | undefined): address is string => /^https?:/i.test(address ?? "");
 
 /** What has the focus, in whichever shadow root it is. */
 export function focused(): HTMLElement | null {

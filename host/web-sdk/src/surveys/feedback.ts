@@ -28,9 +28,15 @@ export function showFeedback(locale: string, survey: Survey, pressed: () => void
     label,
   );
   root.append(h("div", { class: "root layer", lang: language, dir: directionOf(label) }, button));
+  // A page may put another body in the place of its own: the button moves there.
+  const watch = new MutationObserver(() => element.isConnected || document.body?.append(element));
+  watch.observe(document.documentElement, { childList: true });
   return {
     element,
     opened: (is) => button.setAttribute("aria-expanded", `${is}`),
-    remove: () => element.remove(),
+    remove: () => {
+      watch.disconnect();
+      element.remove();
+    },
   };
 }

@@ -322,6 +322,8 @@ export interface Renderer {
   present(instruction: Instruction, options?: PresentOptions): Promise<Outcome>;
   /** Shows a survey without an instruction (`on_demand`, `link_only`): starts the attempt and shows what comes back. */
   startSurvey(surveyId: string, options?: PresentOptions): Promise<Outcome>;
+  /** Sends what is unsent of somebody who is gone, shows nothing, and forgets the draft. */
+  finish(draft: Draft): Promise<void>;
   /** Takes back what is shown or waits, without a word to the server: it is on offer no longer. */
   withdraw(instructionId: string): void;
   /** Takes everything away: `reset()`, another person, consent withdrawn. */

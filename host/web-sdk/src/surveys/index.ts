@@ -1,8 +1,13 @@
 /** The renderer: what is shown when. See `host.ts` for what it asks of the core. */
 
+// First, and in this order: what is no code is compressed better apart from code.
+import "./styles.js";
+import "./texts.js";
+import "./answers.js";
 import { acknowledge } from "./ack.js";
+import { Attempt } from "./attempt.js";
 import { showFeedback } from "./feedback.js";
-import type { Attempt, CreateRenderer, Instruction, Outcome, PresentOptions, Refusal } from "./host.js";
+import type { Attempt as Begun, CreateRenderer, Instruction, Outcome, PresentOptions, Refusal } from "./host.js";
 import { FIELDS } from "./questions/index.js";
 import { frameOf, type Started, show } from "./scene.js";
 import type { Frame, Shown } from "./shell.js";
@@ -223,7 +228,7 @@ export const createRenderer: CreateRenderer = (host) => {
     },
     startSurvey: async (surveyId, options = {}) => {
       const clientAttemptId = host.newId();
-      let attempt: Attempt;
+      let attempt: Begun;
       try {
         attempt = await host.start(surveyId, { clientAttemptId });
       } catch (error) {
@@ -248,6 +253,11 @@ export const createRenderer: CreateRenderer = (host) => {
         payload: { survey },
       };
       return queue(instruction, { asked: true, ...options }, { attemptId, clientAttemptId });
+    },
+    finish: async (draft) => {
+      const { instruction } = draft;
+      await new Attempt(host, instruction, { refused() {}, gone() {} }, draft).send();
+      host.keep(instruction.instructionId, null);
     },
     withdraw,
     clear: () => {

@@ -87,7 +87,7 @@ progress{display:block;width:100%;margin-bottom:1em;accent-color:var(--primary)}
 .count{font-size:.875em;margin-bottom:.5em}
 .sr{position:absolute;width:1px;height:1px;margin:-1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 @media (max-width:30em){.root:not(.inline,.fullscreen,.banner,.modal,.center){inset-inline:.5em;width:auto}}
-@media (forced-colors:active){.root,.fab{border:1px solid}.tile input:checked+.face,.star .tile:has(~ .tile input:checked) .face,.option:has(:checked){forced-color-adjust:none;background:Highlight;color:HighlightText;border-color:HighlightText}.primary{forced-color-adjust:none;background:Highlight;color:HighlightText}
+@media (forced-colors:active){.root,.fab{border:1px solid}.primary,.tile input:checked+.face,.star .tile:has(~ .tile input:checked) .face,.option:has(:checked){forced-color-adjust:none;background:Highlight;color:HighlightText;border-color:HighlightText}
 :is(button,a,input,textarea):focus-visible,.tile input:focus-visible+.face,.option:has(:focus-visible){outline-color:Highlight}}
 @media (prefers-reduced-motion:no-preference){.root:not(.inline){animation:in .18s ease-out}@keyframes in{from{opacity:0;translate:0 .5em}}}
 `;

@@ -133,7 +133,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
 
     const complain = (text: string, part?: string): void => {
       error.textContent = text;
-      const target = field.target(part) ?? title;
+      const target = field.aim(part) ?? title;
       for (const input of control.querySelectorAll(".text")) input.toggleAttribute("aria-invalid", false);
       if (target.matches(".text")) target.setAttribute("aria-invalid", "true");
       target.focus();
@@ -185,7 +185,7 @@ export function showSurvey(scene: SurveyScene): ShownSurvey {
       group,
       h("div", { class: "actions" }, back, skip, next),
     );
-    const target = (): HTMLElement => field.target() ?? title;
+    const target = (): HTMLElement => field.aim() ?? title;
     show([...progress(number, number + left), form], moved, target);
     if (moved) tell(flow.questions.length > 1 ? texts("question", number, number + left) : "");
     if (refused) complain(sentence(question, refused), refused.part);

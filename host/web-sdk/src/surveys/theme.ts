@@ -12,15 +12,12 @@ const FONTS: Record<NonNullable<Theme["font"]>, string> = {
   inherit: "inherit",
 };
 
-const COLOURS = ["background", "text", "primary", "onPrimary"] as const;
+const COLOURS = Object.keys(LIGHT) as (keyof Colours)[];
 
 /** Black or white, whichever is better read on a colour, or below it. */
 function partner(colour: string): string {
-  const light = [0.2126, 0.7152, 0.0722].reduce(
-    (sum, share, at) => sum + share * (parseInt(colour.slice(2 * at + 1, 2 * at + 3), 16) / 255) ** 2.2,
-    0,
-  );
-  return light > 0.18 ? "#000000" : "#ffffff";
+  const part = (at: number): number => (parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2;
+  return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5) > 0.18 ? "#000000" : "#ffffff";
 }
 
 /** The colours of a theme that are colours, in pairs: the server has looked at those alone that are given both. */
@@ -52,7 +49,7 @@ export function themeRules(theme: Theme | null | undefined): string {
   const light = rules("light", { ...LIGHT, ...pair, ...rest });
   const night = !dark && rest.text ? light : rules("dark", { ...DARK, ...pair, ...known(dark) });
   const round = typeof radius === "number" ? Math.min(Math.max(radius, 0), 24) : 12;
-  const shape = `.root{--radius:${round}px;font-family:${FONTS[font ?? "system"] ?? FONTS.system}}`;
+  const shape = `.root{--radius:${round}px;font-family:${FONTS[font!] ?? FONTS.system}}`;
   if (mode === "dark") return shape + night;
   return shape + light + (mode === "light" ? "" : `@media (prefers-color-scheme:dark){${night}}`);
 }

@@ -27,7 +27,7 @@ interface Worker {
   registration: ServiceWorkerRegistration;
   clients: {
     matchAll(options: object): Promise<Client[]>;
-    openWindow(url: string): Promise<unknown>;
+    openWindow(url: string): Promise<Client | null>;
     claim(): Promise<void>;
   };
   skipWaiting(): Promise<void>;
@@ -97,7 +97,11 @@ async function follow(action?: { action: string; url?: string }): Promise<void> 
   if (same) {
     same.postMessage({ nudge: action });
     await same.focus();
-  } else await worker.clients.openWindow(url.href);
+  } else {
+    const opened = await worker.clients.openWindow(url.href);
+    // Where the link leads nowhere, the page does what is asked: its messages wait until it can take them.
+    if (!leads) opened?.postMessage({ nudge: action });
+  }
 }
 
 worker.addEventListener("install", (event) => event.waitUntil(worker.skipWaiting()));

@@ -94,6 +94,8 @@ export interface Past {
 export interface Subject {
   /** The time of the decision. */
   readonly now: number;
+  /** The campaign's identifier (a UUID), by which facts say what they know of it. */
+  readonly campaignId: string;
   /** What was last kept of the subject for this campaign: JSON of up to 4 KiB. */
   get state(): any;
   set state(value: Json | undefined);
@@ -102,8 +104,10 @@ export interface Subject {
   /**
    * A fact: `platform`, `country`, `locale`, `timezone` (`Europe/Vienna`), `app_version`, `external_id`, `identified`,
    * `first_seen_at`, `last_seen_at`, `event_count`, `survey_interactions`, `message_interactions`, `held_back` or
-   * `merged_states`: by campaign `own`, what is kept of the subject, and `others`, what was kept of people who were merged
-   * into it since, in hexadecimal digits. It is there until a state is stored, which then follows from all of them.
+   * `merged_states`. `held_back` says by campaign (`campaignId`) of which event the firing had no effect last.
+   * `merged_states` has by campaign `own`, what is kept of the subject, and `others`, what was kept of people who were
+   * merged into it since, in hexadecimal digits. It is as of before the batch: heed it while the state is still `own`; a
+   * state that is stored follows from all of them.
    */
   fact(name: string): Json | undefined;
   /** How many earlier events of this name happened within so many milliseconds (none: ever), to 1,000. */

@@ -221,13 +221,16 @@ class Subject {
   }
 
   get now() { return millis(this.campaign.batch.received[this.item]); }
+  /** The campaign's identifier (a UUID). */
+  get campaignId() { return this.host.campaignId(this.campaign.number); }
   #since(within) { return within === undefined ? undefined : micros(this.now - within); }
 
   /** A saved property; `undefined` is missing. */
   property(key) { return fromWit(this.host.subjectProperty(this.item, key)); }
   /**
    * A fact: `platform`, `country`, `locale`, `timezone`, `app_version`, `external_id`, `identified`, `first_seen_at`,
-   * `last_seen_at`, `event_count`, `survey_interactions`, `message_interactions`, `held_back` or `merged_states`.
+   * `last_seen_at`, `event_count`, `survey_interactions`, `message_interactions`, `held_back` or `merged_states`. The last
+   * four are objects by campaign; `campaignId` is this one's.
    */
   fact(name) { return fromWit(this.host.subjectFact(this.item, name)); }
   /** How many earlier events of this name happened within so many milliseconds (none: ever), to 1,000. */

@@ -399,6 +399,10 @@ impl Making<'_> {
         if !store::grow(&mut tx, self.key, self.size_bytes).await? {
             return Err(Error::Failed(GONE.to_owned()));
         }
+        // Nothing is further than with the last piece. Whoever has the job now makes an archive of its own.
+        self.job
+            .advance(&mut tx, &(), self.chunks, None, now)
+            .await?;
         store::complete(&mut tx, self.key, sha256, now.plus(LIFETIME)).await?;
         tx.commit().await?;
         Ok(())

@@ -7,7 +7,6 @@ use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_campaigns::targeting::Opening;
 use nudge_db::Timestamp;
-use nudge_platform::event_names::SCHEDULED;
 use nudge_plugin_runtime::Reading;
 use nudge_records::scheduled_work;
 use nudge_wasm::{Plugin, trigger};
@@ -102,7 +101,7 @@ fn may_have<'a>(
         let may = rules.sample.includes(running.id, subject.id)
             && matches!(rules.schedule.opening(now, timezone, None), Opening::Open);
         let (plugin, reading) = running.accepted.for_subject(subject.id);
-        (may && reading.has_event(SCHEDULED)).then_some(UndecidedCampaign {
+        may.then_some(UndecidedCampaign {
             running,
             plugin,
             reading,

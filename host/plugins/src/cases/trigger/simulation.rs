@@ -10,14 +10,16 @@ use nudge_db::Timestamp;
 use nudge_platform::clock;
 use nudge_platform::event_names::SESSION_BEGAN;
 use nudge_wasm::limits::TIMERS_PER_SUBJECT;
-use nudge_wasm::trigger::{Batch, Campaign, Facts, Item, Timer, TimerChange, TriggerOutcome};
+use nudge_wasm::trigger::{
+    Batch, Campaign, Facts, Firing, Item, Timer, TimerChange, TriggerOutcome,
+};
 use nudge_wasm::{FactsUnavailable, Failed, Failure, PastEvent, Plugin, Reads, Value};
 use serde_json::{Map, Value as Json, json};
 use uuid::Uuid;
 
 use super::super::subject::Subject;
 use super::super::{BadCase, Run};
-use super::{Event, Prepared};
+use super::{Event, Prepared, concerns};
 
 /// Most timers that may fall due in a case: more is a plugin that sets timers for ever.
 const DUE_TIMERS: usize = 1000;
@@ -173,7 +175,7 @@ impl<'c> Simulation<'c> {
                 timer: None,
             };
             let names = &self.reads.event_names;
-            let reads = names.iter().any(|name| *name == *event.name || name == "*");
+            let reads = concerns(self.reads, &event.name);
             let asks = self.reads.history.iter().any(|name| *name == *event.name);
             let mut add = |item, reads: bool| {
                 if reads {
@@ -246,11 +248,7 @@ impl<'c> Simulation<'c> {
         origins: &[Origin],
         now: Timestamp,
     ) {
-        for firing in &outcome.fired {
-            let mut fired = self.entry(items, origins, firing.item);
-            fired.insert("at".to_owned(), clock::to_text(now).into());
-            self.fired.push(Json::Object(fired));
-        }
+        self.note_firings(&outcome.fired, items, origins, now);
         for explanation in &outcome.explanations {
             let mut why = self.entry(items, origins, explanation.item);
             why.insert("check".to_owned(), explanation.check.clone().into());
@@ -307,6 +305,27 @@ impl<'c> Simulation<'c> {
             }
         }
         self.run.note(outcome.call);
+    }
+
+    /// Notes what fired. An event fires once, be it as the beginning of a session, as itself, or as both: as on a server.
+    fn note_firings(
+        &mut self,
+        firings: &[Firing],
+        items: &[Item],
+        origins: &[Origin],
+        now: Timestamp,
+    ) {
+        let mut events = BTreeSet::new();
+        for firing in firings {
+            if let Some(Origin::Event(index)) = origins.get(firing.item as usize)
+                && !events.insert(*index)
+            {
+                continue;
+            }
+            let mut fired = self.entry(items, origins, firing.item);
+            fired.insert("at".to_owned(), clock::to_text(now).into());
+            self.fired.push(Json::Object(fired));
+        }
     }
 
     /// Removes the timers that a subject has too many of, those that are due last.

@@ -33,7 +33,7 @@ export function choice({ question, texts, initial, describedBy }: Setting): Fiel
       name,
       value,
       checked,
-      required: !several && !!question.required,
+      required: !several && question.required,
     });
     const address = safeUrl(image);
     const picture = isWeb(address) && h("img", { src: address, alt: "", referrerpolicy: "no-referrer", loading: "lazy" });
@@ -69,7 +69,7 @@ export function choice({ question, texts, initial, describedBy }: Setting): Fiel
     if (!single) return own === undefined ? { optionIds: ids } : { optionIds: ids, other: own };
     return own === undefined ? { optionId: ids[0] ?? "" } : { other: own };
   };
-  const target = (part?: string): HTMLElement | null | undefined =>
+  const aim = (part?: string): HTMLElement | null | undefined =>
     part === OTHER ? words : (list.querySelector<HTMLElement>("input:checked") ?? inputs[0] ?? other);
-  return { nodes: [list], read, target };
+  return { nodes: [list], read, aim };
 }

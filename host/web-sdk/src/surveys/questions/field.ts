@@ -1,4 +1,5 @@
 import type { Problem } from "../answers.js";
+import { isWeb } from "../dom.js";
 import type { Host, Json, OpenAction, Question } from "../host.js";
 import type { Texts } from "../texts.js";
 
@@ -27,8 +28,8 @@ export interface Field {
   /** What is wrong with what was typed, where it is no value at all. */
   odd?(): Problem | undefined;
   /** What has to get the focus, of the whole or of a part of the answer. */
-  target(part?: string): HTMLElement | null | undefined;
+  aim(part?: string): HTMLElement | null | undefined;
 }
 
 /** The action of an address. */
-export const actionOf = (url: string): OpenAction => ({ action: /^https?:/i.test(url) ? "url" : "deep_link", url });
+export const actionOf = (url: string): OpenAction => ({ action: isWeb(url) ? "url" : "deep_link", url });

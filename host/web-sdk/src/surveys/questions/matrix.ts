@@ -15,13 +15,13 @@ export function matrix({ question, initial }: Setting): Field {
       h(
         "label",
         { class: "tile" },
-        h("input", { type: "radio", name, value: id, required: !!question.required, checked: before[row.id] === id }),
+        h("input", { type: "radio", name, value: id, required: question.required, checked: before[row.id] === id }),
         h("span", { class: "face" }, label),
       ),
     );
     rows.set(
       row.id,
-      h("fieldset", { class: "row" }, h("legend", {}, row.label), h("div", { class: "columns" }, ...columns)),
+      h("fieldset", {}, h("legend", {}, row.label), h("div", { class: "columns" }, ...columns)),
     );
   }
   return {
@@ -34,7 +34,7 @@ export function matrix({ question, initial }: Setting): Field {
       }
       return Object.keys(value).length ? value : null;
     },
-    target: (part) => {
+    aim: (part) => {
       const row = rows.get(part ?? "") ?? rows.values().next().value;
       return chosen(row) ?? row?.querySelector("input");
     },

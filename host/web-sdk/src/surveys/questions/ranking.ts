@@ -48,6 +48,6 @@ export function ranking({ question, texts, initial, say }: Setting): Field {
   return {
     nodes: [list],
     read: (): Json => ({ optionIds: order.map((item) => item.id) }),
-    target: () => list.querySelector("button"),
+    aim: () => list.querySelector("button"),
   };
 }

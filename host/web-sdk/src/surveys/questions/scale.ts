@@ -10,7 +10,7 @@ const faceOf = (number: number, most: number): string =>
   FACES[Math.round(((number - 1) * (FACES.length - 1)) / (most - 1))] ?? "";
 
 /** A radio button that looks like a button. */
-function tile(name: string, required: boolean, value: string, checked: boolean, ...shown: (Node | string)[]): HTMLElement {
+function tile(name: string, required: boolean | undefined, value: string, checked: boolean, ...shown: (Node | string)[]): HTMLElement {
   const input = h("input", { type: "radio", name, value, required, checked });
   return h("label", { class: "tile" }, input, h("span", { class: "face" }, ...shown));
 }
@@ -26,7 +26,7 @@ function radios(row: HTMLElement, read: (value: string) => number | string): Fie
       const input = chosen();
       return input ? read(input.value) : null;
     },
-    target: () => chosen() ?? row.querySelector("input"),
+    aim: () => chosen() ?? row.querySelector("input"),
   };
 }
 
@@ -41,7 +41,7 @@ export function scale({ question, texts, initial }: Setting): Field {
       display === "number"
         ? [`${number}`]
         : spoken(texts("of", number, most), display === "star" ? "★" : faceOf(number, most));
-    row.append(tile(name, !!question.required, `${number}`, initial === number, ...shown));
+    row.append(tile(name, question.required, `${number}`, initial === number, ...shown));
   }
   const field = radios(row, Number);
   const { lowLabel, highLabel } = question;
@@ -54,7 +54,7 @@ export function scale({ question, texts, initial }: Setting): Field {
 export function thumbs({ question, texts, initial }: Setting): Field {
   const name = newId();
   const thumb = (value: string, text: string, shown: string): HTMLElement =>
-    tile(name, !!question.required, value, initial === value, ...spoken(text, shown));
+    tile(name, question.required, value, initial === value, ...spoken(text, shown));
   const row = h("div", { class: "scale emoji" }, thumb("up", texts("good"), "👍"), thumb("down", texts("bad"), "👎"));
   return radios(row, String);
 }

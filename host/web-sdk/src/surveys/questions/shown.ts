@@ -7,12 +7,12 @@ import { actionOf, type Field, type Setting } from "./field.js";
 export function consent({ question, initial, describedBy }: Setting): Field {
   const input = h("input", {
     type: "checkbox",
-    required: !!question.required,
+    required: question.required,
     checked: initial === true,
     "aria-describedby": describedBy,
   });
   const label = h("label", { class: "option" }, input, h("span", {}, question.label));
-  return { nodes: [label], read: () => input.checked || null, target: () => input };
+  return { nodes: [label], read: () => input.checked || null, aim: () => input };
 }
 
 /** A link that the app opens, or the browser where somebody wants a tab of their own. */
@@ -42,7 +42,7 @@ export function statement(setting: Setting): Field {
   const nodes = paragraph(body);
   const address = safeUrl(url);
   if (address) nodes.push(anchor(setting, address, url ?? title, () => {}));
-  return { nodes, read: () => null, target: () => null };
+  return { nodes, read: () => null, aim: () => null };
 }
 
 export function link(setting: Setting): Field {
@@ -57,7 +57,7 @@ export function link(setting: Setting): Field {
   // A link without an address is a button that says that it was clicked.
   const control = address
     ? anchor(setting, address, label, followed)
-    : h("button", { type: "button", class: "secondary", "aria-pressed": `${value === "clicked"}` }, label);
+    : h("button", { type: "button", "aria-pressed": `${value === "clicked"}` }, label);
   if (!address) {
     control.addEventListener("click", () => {
       followed();
@@ -65,5 +65,5 @@ export function link(setting: Setting): Field {
     });
   }
   nodes.push(control);
-  return { nodes, read: () => value, target: () => control };
+  return { nodes, read: () => value, aim: () => control };
 }

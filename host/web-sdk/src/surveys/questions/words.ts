@@ -5,13 +5,6 @@ import { type Attributes, h, membersOf, newId } from "../dom.js";
 import type { Json } from "../host.js";
 import type { Field, Setting } from "./field.js";
 
-/** How texts of a format are typed, and what a browser knows of them. */
-const FORMATS = {
-  email: { type: "email", autocomplete: "email" },
-  url: { type: "url", autocomplete: "url" },
-  phone: { type: "tel", autocomplete: "tel" },
-};
-
 export function words({ question, initial, describedBy }: Setting): Field {
   const { type } = question;
   const { format, min, max, step } = limitsOf(question);
@@ -20,15 +13,17 @@ export function words({ question, initial, describedBy }: Setting): Field {
     class: "text",
     id: newId(),
     "aria-describedby": describedBy,
-    required: !!question.required,
+    required: question.required,
     placeholder: question.placeholder,
   };
+  // How a text of a format is typed is called as what a browser knows of it.
+  const kind = format === "phone" ? "tel" : format;
   const limits = { min, max, ...(type === "number" ? { step: step ?? "any" } : {}) };
   const control =
     type === "long_text"
       ? h("textarea", { ...attributes, rows: 4 })
       : type === "short_text"
-        ? h("input", { type: "text", ...(format && FORMATS[format]), ...attributes })
+        ? h("input", { type: kind ?? "text", autocomplete: kind, ...attributes })
         : h("input", { type, ...limits, ...attributes });
   if (initial != null) control.value = `${initial as string | number}`;
   return {
@@ -40,7 +35,7 @@ export function words({ question, initial, describedBy }: Setting): Field {
       return type === "number" ? Number(value) : value;
     },
     odd: () => (control.validity.badInput ? { key: type === "date" ? "date" : "number" } : undefined),
-    target: () => control,
+    aim: () => control,
   };
 }
 
@@ -65,7 +60,7 @@ export function contact({ question, texts, initial, describedBy }: Setting): Fie
       class: "text",
       type,
       autocomplete,
-      required: !!required,
+      required,
       "aria-describedby": describedBy,
     });
     input.value = `${(before[id] as string | undefined) ?? ""}`;
@@ -79,6 +74,6 @@ export function contact({ question, texts, initial, describedBy }: Setting): Fie
       const filled = [...inputs].filter(([, input]) => input.value.trim());
       return filled.length ? Object.fromEntries(filled.map(([id, input]) => [id, input.value])) : null;
     },
-    target: (part) => inputs.get(part ?? "") ?? inputs.values().next().value,
+    aim: (part) => inputs.get(part ?? "") ?? inputs.values().next().value,
   };
 }
