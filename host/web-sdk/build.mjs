@@ -54,7 +54,7 @@ const OWN = /^(again|aim|begin|characters|closed|content|control|describedBy|dir
 
 /** The same of the core, among which are no members of what is stored or told other tabs. */
 const CORE =
-  /^(activity|again|answered|around|ask|bound|change|channel|claim|complain|complaints|decide|deciding|degrade|delay|deliver|depart|drafts|emit|end|ended|enter|failures|forget|give|gone|granted|head|hear|held|here|hold|host|hurry|idle|isAlone|isFinal|isImmediate|isKept|isStale|later|lead|leads|leave|listen|listeners|load|look|looking|makeHost|maySee|most|notBefore|note|offer|offered|options|page|part|pending|poller|post|proof|prove|ready|recall|refused|release|remove|renderer|repoll|resume|retryAfter|run|said|say|send|sender|sending|session|settled|shows|started|starting|stop|stopped|store|tabs|temporary|timer|unconfirmed|unheard|unproven|until|urge|use|waits|with|worker|write|writing)$/;
+  /^(activity|again|alter|answered|around|ask|bound|change|channel|claim|complain|complaints|decide|deciding|degrade|delay|deliver|depart|drafts|emit|end|ended|enter|failures|forget|give|gone|granted|head|hear|held|here|hold|host|hurry|idle|isAlone|isFinal|isKept|isStale|later|lead|leads|leave|listen|listeners|load|look|looking|makeHost|maySee|most|notBefore|note|offer|offered|options|part|pending|poller|post|proof|prove|ready|recall|refused|release|remove|renderer|repoll|resume|retryAfter|run|said|say|send|sender|sending|session|settled|shows|since|started|starting|stop|stopped|store|tabs|temporary|timer|unconfirmed|unheard|unproven|until|urge|use|used|waits|with|worker|write|writing)$/;
 
 /** Bundles one entry for the server; answers its text. */
 async function served(entry, format, define = {}, mangleProps = undefined) {

@@ -1,4 +1,4 @@
-// Web Push from subscribing to clicking. A browser makes a subscription with its own push service, which is Google's for
+// Web Push from subscribing to tapping. A browser makes a subscription with its own push service, which is Google's for
 // Chromium, and there is no other way to one: `PushManager.subscribe` is the one thing that the test puts something in
 // the place of. It has the keys of a browser, takes the server's encrypted message as a push service does, decrypts it
 // as a browser does (RFC 8291), and gives it to the worker by the DevTools protocol. All else is Chromium's own.
@@ -53,7 +53,7 @@ class PushService {
   }
 }
 
-test("a message is shown and clicked, and the page's own worker stays what it is", async (t) => {
+test("a message is shown and opened, a button of it is clicked, and the page's own worker stays what it is", async (t) => {
   const service = await PushService.start(t);
   const allow = { NUDGE_WEBHOOKS__ALLOW_HTTP: "true", NUDGE_WEBHOOKS__ALLOW_PRIVATE_NETWORKS: "true" };
   const server = await Server.start(t, allow);
@@ -130,9 +130,17 @@ test("a message is shown and clicked, and the page's own worker stays what it is
     const [notification] = await registration.getNotifications();
     self.dispatchEvent(new NotificationEvent("notificationclick", { notification, action: "" }));
   });
-  await until("it is clicked", async () => (await state()) == "clicked");
-  const { transitions } = await server.api("GET", `/push/deliveries/${deliveryId}`);
-  assert.deepEqual(transitions.map(({ status }) => status), ["queued", "sent", "delivered", "displayed", "opened", "clicked"]);
+  await until("it is opened", async () => (await state()) == "opened");
+  const statuses = async () => (await server.api("GET", `/push/deliveries/${deliveryId}`)).transitions.map(({ status }) => status);
+  const opened = ["queued", "sent", "delivered", "displayed", "opened"];
+  assert.deepEqual(await statuses(), opened);
+  await worker.evaluate(async (deliveryId) => {
+    await registration.showNotification("With a button", { tag: "button", data: { deliveryId } });
+    const [notification] = await registration.getNotifications({ tag: "button" });
+    self.dispatchEvent(new NotificationEvent("notificationclick", { notification, action: "x" }));
+  }, deliveryId);
+  await until("its button is clicked", async () => (await state()) == "clicked");
+  assert.deepEqual(await statuses(), [...opened, "clicked"]);
 
   // An address that the app alone can follow: an open page hears of it, and of a program nobody does.
   await page.evaluate(() => {

@@ -22,7 +22,9 @@ async function source(...names) {
   return import(`data:text/javascript;base64,${Buffer.from(made.outputFiles[0].text).toString("base64")}`);
 }
 
-const { ask, memoryStore, pause, Poller, Sender, Shows } = await source("core/net", "core/poller", "core/sender", "core/shows", "core/store", "core/util");
+const { ask, consented, idOf, memoryStore, pause, Poller, Sender, Shows, write } = await source(
+  ...["net", "notes", "poller", "sender", "shows", "state", "store", "util"].map((name) => `core/${name}`),
+);
 
 const server = { baseUrl: "https://server.test", writeKey: "key" };
 const timers = () => process.getActiveResourcesInfo().filter((name) => name == "Timeout").length;
@@ -56,14 +58,15 @@ test("a request and a pause end when the signal says so", async () => {
   assert.equal(timers(), before);
 });
 
-/** A server that answers as it is told, by route; notes when it is asked. */
+/** A server that answers as it is told, by route and perhaps by the body; notes when it is asked. */
 function answering(t, answers) {
   t.mock.timers.enable({ apis: ["Date", "setTimeout"], now: 1_800_000_000_000 });
   const asked = [];
-  globalThis.fetch = async (url, { method }) => {
+  globalThis.fetch = async (url, { method, body }) => {
     const route = `${method} ${new URL(url).pathname}`;
     asked.push(route);
-    const [status, data, after] = answers[route] ?? [200, {}];
+    const answer = answers[route] ?? [200, {}];
+    const [status, data, after] = typeof answer == "function" ? answer(JSON.parse(body)) : answer;
     return new Response(JSON.stringify({ data }), { status, headers: after ? { "retry-after": `${after}` } : {} });
   };
   const seconds = async (count) => {
@@ -77,11 +80,11 @@ function answering(t, answers) {
 
 const SESSION = [200, { subjectToken: "token", expiresAt: "2099-01-01T00:00:00Z", serverTime: "2027-01-15T08:00:00Z", subject: {} }];
 
-/** A sender of one person, and a poller beside it. */
-function sending() {
+/** A sender of one person, and a poller beside it. `error` hears of faults. */
+function sending(error = () => {}) {
   const nothing = () => {};
   const store = memoryStore();
-  const around = { ...server, store, aid: () => "ada", device: nothing, error: nothing, hold: nothing, person: nothing, answered: nothing };
+  const around = { ...server, store, aid: () => "ada", device: nothing, error, hold: nothing, person: nothing, answered: nothing };
   const sender = new Sender(around);
   return { store, sender, poller: new Poller(server, sender, nothing) };
 }
@@ -135,6 +138,29 @@ test("a network that is back does not shorten what the server asked for", async 
   assert.deepEqual(await store.head(9), []);
 });
 
+test("a page hears of events that it tracked too long ago, and of no session that ended so", async (t) => {
+  const DAY = 86_400_000;
+  const sent = [];
+  const take = ({ events }) => {
+    const refused = { code: "timestamp_out_of_window", message: "too old", retryable: false };
+    const errors = events.map(({ timestamp }, index) => Date.parse(timestamp) < Date.now() - 30 * DAY && { ...refused, index });
+    sent.push(events.map(({ name }) => name));
+    return [200, { errors: errors.filter(Boolean) }];
+  };
+  answering(t, { "POST /v1/sdk/session": SESSION, "POST /v1/sdk/ingest": take });
+  const told = [];
+  const { store, sender } = sending(({ eventId, code }) => told.push([eventId, code]));
+  const before = Date.now() - 31 * DAY;
+  const [old, now] = [before, Date.now()].map((at) => ({ kind: "event", tab: "t", at, id: idOf(at, 16), locale: "en" }));
+  const me = { aid: "ada", device: "d", sid: "s", last: before };
+  const { change } = write(me, [{ ...old, n: 1, name: "looked" }, { ...now, n: 2, name: "bought" }], true);
+  await store.change([], () => change);
+  await sender.send();
+  assert.deepEqual(sent, [["looked", "session_ended"], ["session_started", "bought"]]);
+  assert.deepEqual(told, [[old.id, "timestamp_out_of_window"]]);
+  assert.deepEqual(await store.head(9), []);
+});
+
 test("what is kept in memory is none of what a database had under way", async () => {
   const store = memoryStore();
   const items = ["one", "two", "three"].map((path) => ({ kind: "call", aid: "ada", method: "POST", path }));
@@ -146,8 +172,8 @@ test("what is kept in memory is none of what a database had under way", async ()
   assert.deepEqual((await store.head(9)).map(([, { path }]) => path), ["two", "three"]);
 });
 
-/** Instructions in a page, and what it is asked. */
-function showing(values, load) {
+/** Instructions in a page, and what it is asked; `answer` is the server's. */
+function showing(values, load, answer = () => ({ attemptId: "attempt" })) {
   const told = [];
   const asked = [];
   const page = {
@@ -156,7 +182,7 @@ function showing(values, load) {
     now: Date.now,
     aid: () => "bob",
     maySee: () => true,
-    request: async (...request) => (asked.push(request), { attemptId: "attempt" }),
+    request: async (...request) => (asked.push(request), answer(...request)),
     acknowledge() {},
     change: async (key, change) => void (values[key] = change(values[key])),
     get: async (key) => values[key],
@@ -176,20 +202,39 @@ test("a page that comes back shows nothing that has ended meanwhile", async () =
   assert.deepEqual(told, [["instruction", "new"]]);
 });
 
-test("answers of somebody who is gone are sent as theirs, and their session ends after that", async (t) => {
-  const instruction = {
-    instructionId: "i",
-    kind: "survey",
-    campaignId: "c",
-    campaignVersion: 1,
-    payload: { survey: { id: "c", flow: { questions: [{ id: "q", type: "nps", title: "?" }] } } },
+test("a feedback button comes anew with a later version and for longer, and not as it was", () => {
+  const { shows, told } = showing({});
+  const offer = (campaignVersion, day) => [
+    { instructionId: "button", campaignVersion, expiresAt: `2099-01-${day}T00:00:00.000Z` },
+  ];
+  const times = (...offers) => {
+    for (const items of offers) shows.offer(items);
+    return told.splice(0).length;
   };
-  const answers = [{ questionId: "q", value: 3, answeredAt: "2027-01-15T08:00:00Z" }];
-  const values = { drafts: { i: { aid: "ada", instruction, clientAttemptId: "own", answers, unsent: 1, at: 0 } } };
-  const { store, sender } = sending();
-  await store.change([], () => ({ add: [{ kind: "end", aid: "ada" }], put: { drafts: values.drafts, "person:ada": { client: "c", token: "t" } } }));
+  assert.equal(times(offer(9, "08"), offer(9, "08")), 1);
+  assert.equal(times(offer(9, "12"), offer(9, "12")), 1);
+  assert.equal(times(offer(10, "12"), offer(10, "12")), 1);
+  // What was under way from before.
+  assert.equal(times(offer(9, "08"), offer(10, "08"), offer(9, "12")), 0);
+});
+
+/** What somebody who is gone answered and no page has sent yet, each question `3`; when that was. */
+function leaving(ids, at) {
+  const questions = ids.map((id) => ({ id, type: "nps", title: "?" }));
+  const payload = { survey: { id: "c", flow: { questions } } };
+  const instruction = { instructionId: "i", kind: "survey", campaignId: "c", campaignVersion: 1, payload };
+  const answers = ids.map((questionId) => ({ questionId, value: 3, answeredAt: "2027-01-15T08:00:00Z" }));
+  const drafts = { i: { aid: "ada", instruction, clientAttemptId: "own", answers, unsent: ids.length, at } };
+  const put = { drafts, "person:ada": { client: "c", token: "t" } };
+  return { answers, values: { drafts }, change: { add: [{ kind: "end", aid: "ada" }], put } };
+}
+
+test("answers of somebody who is gone are sent as theirs, and their session ends after that", async (t) => {
   const surveys = await source("surveys/index");
   const { times } = answering(t, {});
+  const { answers, values, change } = leaving(["q"], 0);
+  const { store, sender } = sending();
+  await store.change([], () => change);
   await sender.send();
   assert.equal(times("DELETE /v1/sdk/session"), 0);
   const { shows, asked } = showing(values, async () => surveys);
@@ -205,26 +250,116 @@ test("answers of somebody who is gone are sent as theirs, and their session ends
   assert.equal(times("DELETE /v1/sdk/session"), 1);
 });
 
-test("what a click asks of the app reaches the page that it opens", async () => {
-  const made = await build({ bundle: true, entryPoints: [new URL("src/worker/index.ts", root).pathname], format: "iife", write: false });
-  const click = async (openAction, pages = []) => {
-    const listeners = {};
-    const heard = [];
-    const page = (url) => ({ url, focus: async () => {}, postMessage: (message) => heard.push(structuredClone(message)) });
-    const opened = [];
-    const self = {
-      location: { search: "?key=key&server=https://server.test", origin: "https://shop.test" },
-      addEventListener: (name, listener) => (listeners[name] = listener),
-      clients: {
-        matchAll: async () => pages.map(page),
-        openWindow: async (url) => (opened.push(url), page(url)),
+test("a session ends where nobody sends what was answered in it", async (t) => {
+  const { times, seconds } = answering(t, {});
+  const { store, sender } = sending();
+  // The page has been open for longer.
+  await seconds(90);
+  await store.change([], () => leaving(["q"], Date.now()).change);
+  for (const ended of [0, 1]) {
+    await sender.send();
+    assert.equal(times("DELETE /v1/sdk/session"), ended);
+    await seconds(61);
+  }
+  assert.deepEqual(await store.head(9), []);
+});
+
+test("answers of somebody who is gone are sent without those that the server does not take", async () => {
+  const surveys = await source("surveys/index");
+  const finish = async (refuse) => {
+    const { values } = leaving(["q1", "q2", "q3"], 0);
+    const sent = [];
+    const { shows } = showing(values, async () => surveys, (_, path, { answers }) => {
+      if (!answers) return { attemptId: "attempt" };
+      sent.push(answers.map(({ questionId }) => questionId));
+      const refusal = refuse(answers);
+      if (refusal) throw refusal;
+      return { next: null };
+    });
+    await shows.resume();
+    for (let turn = 0; turn < 500 && values.drafts.i; turn++) await new Promise(setImmediate);
+    assert.deepEqual(values.drafts, {});
+    return sent;
+  };
+  const refused = (answers) => {
+    const place = answers.findIndex(({ questionId }) => questionId != "q2");
+    return place >= 0 && { status: 422, code: "invalid_answer", errors: [{ pointer: `/answers/${place}/value`, code: "type", detail: "" }] };
+  };
+  assert.deepEqual(await finish(refused), [["q1", "q2", "q3"], ["q2", "q3"], ["q2"]]);
+  // Nothing more is sent to an attempt that is gone.
+  assert.deepEqual(await finish(() => ({ status: 404, code: "not_found" })), [["q1", "q2", "q3"]]);
+});
+
+/** A database in which each value is the same one, and nothing waits. */
+function databaseOf(value) {
+  const answered = (result) => {
+    const request = { result };
+    queueMicrotask(() => request.onsuccess());
+    return request;
+  };
+  const known = { get: () => answered(value), getAll: () => answered([]), getAllKeys: () => answered([]) };
+  return { open: () => answered({ transaction: () => ({ objectStore: () => known }), close() {} }) };
+}
+
+test("consent is found in the database where a page may not look into localStorage", async () => {
+  const stubs = {
+    indexedDB: { value: { databases: async () => [{ name: "nudge:key" }], ...databaseOf({ analytics: true }) } },
+    localStorage: {
+      get: () => {
+        throw new Error("SecurityError");
       },
-    };
-    runInNewContext(made.outputFiles[0].text, { self, URL, URLSearchParams });
-    let done;
-    const notification = { data: { deliveryId: "d", openAction }, close() {} };
-    listeners.notificationclick({ notification, action: "", waitUntil: (promise) => (done = promise) });
-    await done;
+    },
+  };
+  const before = Object.keys(stubs).map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)]);
+  for (const [name, stub] of Object.entries(stubs)) Object.defineProperty(globalThis, name, { ...stub, configurable: true });
+  try {
+    assert.equal(await consented("key"), true);
+    assert.equal(await consented("other"), false);
+  } finally {
+    for (const [name, own] of before) {
+      if (own) Object.defineProperty(globalThis, name, own);
+      else delete globalThis[name];
+    }
+  }
+});
+
+/** What a worker does where somebody taps a message, or the button `action` of it: what pages hear, and is opened and sent. */
+async function tapping(openAction, pages = [], action = "") {
+  const made = await build({ bundle: true, entryPoints: [new URL("src/worker/index.ts", root).pathname], format: "iife", write: false });
+  const listeners = {};
+  const [heard, opened, sent] = [[], [], []];
+  const page = (url) => ({ url, focus: async () => {}, postMessage: (message) => heard.push(structuredClone(message)) });
+  const self = {
+    location: { search: "?key=key&server=https://server.test", origin: "https://shop.test" },
+    addEventListener: (name, listener) => (listeners[name] = listener),
+    clients: {
+      matchAll: async () => pages.map(page),
+      openWindow: async (url) => (opened.push(url), page(url)),
+    },
+  };
+  const fetch = async (_, { body }) => (sent.push(...JSON.parse(body).receipts), new Response());
+  const indexedDB = databaseOf({ aid: "ada" });
+  runInNewContext(made.outputFiles[0].text, { self, fetch, indexedDB, URL, URLSearchParams });
+  let done;
+  const notification = { data: { deliveryId: "d", openAction }, close() {} };
+  listeners.notificationclick({ notification, action, waitUntil: (promise) => (done = promise) });
+  await done;
+  return { heard, opened, sent };
+}
+
+test("who taps a message has opened it, and who taps a button of it has clicked that", async () => {
+  const receipts = async (...tap) => (await tapping(...tap)).sent.map(({ type, actionId }) => [type, actionId]);
+  for (const action of ["url", "deep_link", "json", "open_app", "none"]) {
+    assert.deepEqual(await receipts({ action, url: "https://shop.test/cart" }), [["opened", undefined]]);
+  }
+  assert.deepEqual(await receipts({ action: "open_app" }, [], "x"), [["opened", undefined], ["clicked", "x"]]);
+});
+
+// The stub's messages always arrive. In a browser they wait for a page whose SDK is made before `DOMContentLoaded`; after it,
+// what comes before somebody listens is lost (see `follow` in `worker/index.ts`).
+test("what a click asks of the app reaches the page that it opens", async () => {
+  const click = async (...tap) => {
+    const { heard, opened } = await tapping(...tap);
     return { heard, opened };
   };
   const home = "https://shop.test/";

@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const root = new URL("../", import.meta.url);
@@ -93,10 +92,11 @@ function taking(flow) {
   let begin;
   const begun = new Promise((done) => (begin = done));
   const drafts = [];
+  const told = [];
   const host = {
     newId: () => "own",
     now: Date.now,
-    tell() {},
+    tell: (_, { questionId, value }) => told.push([questionId, value]),
     keep: (_, draft) => drafts.push(draft),
     start: () => begun.then(() => ({ attemptId: "attempt" })),
     answer: async (_, answers) => {
@@ -109,7 +109,7 @@ function taking(flow) {
     },
     complete: async () => requests.push("complete"),
   };
-  return { begin, drafts, host, requests, taken };
+  return { begin, drafts, host, requests, taken, told };
 }
 
 test("what the way no longer leads by is not sent", async () => {
@@ -125,7 +125,7 @@ test("what the way no longer leads by is not sent", async () => {
 
   // Nothing is answered for until all is given, and, another time, the first answer is.
   for (const early of [false, true]) {
-    const { begin, drafts, host, requests, taken } = taking(flow);
+    const { begin, drafts, host, requests, taken, told } = taking(flow);
     const attempt = new Attempt(host, subject, listener, null);
     attempt.give("q1", 10);
     if (early) begin();
@@ -139,6 +139,8 @@ test("what the way no longer leads by is not sent", async () => {
     assert.equal(taken.get("q1"), 1);
     assert.equal(taken.get("b"), 4);
     assert.equal(requests.at(-1), "complete");
+    assert.deepEqual(told.map(([id]) => id), early ? ["q1", "a1", "q1", "b"] : ["q1", "q1", "b"]);
+    for (const [id] of told) assert.ok(taken.has(id), `${id} is told as answered, and was sent`);
     assert.equal(drafts.at(-1), null);
   }
 
@@ -157,10 +159,15 @@ test("what the way no longer leads by is not sent", async () => {
   assert.equal(drafts.at(-1).unsent, 0);
 });
 
-test("a feedback button moves to the body that takes the place of the page's", async () => {
+/** Runs a test in a page that has the DOM of a feedback button. `made`: the elements; `watches`: what looks at the page. */
+async function inPage(run) {
+  const made = [];
   const watches = new Set();
   class Element {
-    children = [];
+    listeners = {};
+    constructor() {
+      made.push(this);
+    }
     get isConnected() {
       return this == globalThis.document.body || !!this.parent?.isConnected;
     }
@@ -173,7 +180,9 @@ test("a feedback button moves to the body that takes the place of the page's", a
     attachShadow() {
       return new Element();
     }
-    addEventListener() {}
+    addEventListener(name, listener) {
+      this.listeners[name] = listener;
+    }
     setAttribute() {}
     toggleAttribute() {}
   }
@@ -192,10 +201,20 @@ test("a feedback button moves to the body that takes the place of the page's", a
         watches.delete(this.changed);
       }
     },
-    document: { body: new Element(), documentElement: new Element(), createElement: () => new Element() },
+    addEventListener() {},
+    navigator: {},
+    document: { body: new Element(), documentElement: new Element(), createElement: () => new Element(), querySelector: () => null },
   };
-  Object.assign(globalThis, stubs);
+  for (const [name, value] of Object.entries(stubs)) Object.defineProperty(globalThis, name, { value, configurable: true });
   try {
+    await run({ Element, made, watches });
+  } finally {
+    for (const name of Object.keys(stubs)) delete globalThis[name];
+  }
+}
+
+test("a feedback button moves to the body that takes the place of the page's", () =>
+  inPage(async ({ Element, watches }) => {
     const { showFeedback } = await source("feedback");
     const { element, remove } = showFeedback("en", {}, () => {});
     assert.ok(element.isConnected);
@@ -208,17 +227,26 @@ test("a feedback button moves to the body that takes the place of the page's", a
     remove();
     assert.ok(!element.isConnected);
     assert.equal(watches.size, 0);
-  } finally {
-    for (const name of Object.keys(stubs)) delete globalThis[name];
-  }
-});
+  }));
 
-test("the bundles are small", async () => {
-  for (const [name, most] of [["nudge.js", 10_239], ["nudge.mjs", 10_239], ["surveys.mjs", 16 * 1024], ["worker.js", 2 * 1024]]) {
-    const bundle = await readFile(new URL(`dist/${name}`, root));
-    for (const level of [6, 9]) {
-      const size = gzipSync(bundle, { level }).length;
-      assert.ok(size <= most, `${name}: ${size} bytes at level ${level}`);
-    }
-  }
-});
+test("a feedback button that is offered for longer is the same one, and opens its survey until then", () =>
+  inPage(async ({ made }) => {
+    const { createRenderer } = await source("index");
+    const [asked, acks] = [[], []];
+    const host = {
+      locale: "en",
+      onOffer: ({ expiresAt }) => (asked.push(expiresAt), false),
+      draft: async () => null,
+      acknowledge: (_, status) => acks.push(status),
+    };
+    const { present } = createRenderer(host);
+    const offer = (expiresAt) => ({ instructionId: "i", kind: "feedback", campaignVersion: 1, expiresAt, payload: { survey: {} } });
+    const over = present(offer("2027-01-08T00:00:00.000Z"));
+    await present(offer("2027-01-12T00:00:00.000Z"));
+    const [button, ...others] = made.filter(({ listeners }) => listeners.click);
+    assert.deepEqual([others, acks, asked], [[], [], []]);
+    button.listeners.click();
+    await over;
+    assert.deepEqual([...new Set(asked)], ["2027-01-12T00:00:00.000Z"]);
+    assert.deepEqual(acks, []);
+  }));

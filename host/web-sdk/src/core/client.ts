@@ -62,7 +62,7 @@ export class Nudge implements Client {
   private screenName?: string;
   private timer?: ReturnType<typeof setTimeout>;
   private unheard?: ReturnType<typeof setTimeout>;
-  private active = 0;
+  private used = 0;
   /** What the tab that leads has for whoever looks, and who looks, the last one last. */
   private readonly held = new Map<string, [item: any, aid: string]>();
   private looking: string[] = [];
@@ -105,12 +105,12 @@ export class Nudge implements Client {
       maySee: () => this.started && this.maySee(),
       request,
       acknowledge: (ack, stays) => {
-        const { instructionId: id, status } = ack;
+        const { instructionId: id } = ack;
         if (!stays) {
           this.tabs.post({ t: "shown", id });
           this.held.delete(id);
         }
-        this.note({ kind: "call", method: "POST", path: "/v1/sdk/instructions/ack", body: { acks: [ack] } }, status != "received");
+        this.note({ kind: "call", method: "POST", path: "/v1/sdk/instructions/ack", body: { acks: [ack] } }, true);
       },
       change: (key, change) => this.store.change([key], ([value]) => ({ put: { [key]: change(value) } })).catch(() => {}),
       get: (key) => this.store.get(key).catch(() => undefined),
@@ -146,7 +146,8 @@ export class Nudge implements Client {
       // A copy: what the page changes afterwards is not what happened.
       const copy = properties && JSON.parse(JSON.stringify(properties));
       const { locale, screenName: screen } = this;
-      this.note({ kind: "event", at, id, name: String(name), properties: copy, screen, locale }, this.isImmediate(name));
+      const isImmediate = this.person?.config?.immediateTriggers.includes(name);
+      this.note({ kind: "event", at, id, name: String(name), properties: copy, screen, locale }, isImmediate);
     } catch (error) {
       this.emit("error", { code: "invalid_properties", message: String(error), eventId: id });
     }
@@ -187,11 +188,11 @@ export class Nudge implements Client {
   }
 
   set(set: { [key: string]: PropertyValue }): void {
-    this.properties({ set });
+    this.alter({ set });
   }
 
   unset(unset: string[]): void {
-    this.properties({ unset });
+    this.alter({ unset });
   }
 
   on<K extends keyof Events>(name: K, listener: (value: Events[K]) => void): () => void {
@@ -215,12 +216,11 @@ export class Nudge implements Client {
     if (!this.started) return;
     await this.writing;
     if (this.tabs.leads || !this.isKept) return this.sender.send();
-    const done = new Promise<void>((done) => {
+    return new Promise((done) => {
       this.idle.add(done);
       setTimeout(done, FLUSH);
+      this.urge();
     });
-    this.urge();
-    return done;
   }
 
   // Beginning.
@@ -252,7 +252,7 @@ export class Nudge implements Client {
     // What earlier pages said comes first.
     this.drafts.unshift(...unstash(this.name));
     this.say(this.activity({ cold }));
-    this.active = Date.now();
+    this.used = Date.now();
     this.note();
     void this.ready.then(() => {
       this.tabs.enter();
@@ -312,7 +312,7 @@ export class Nudge implements Client {
 
   // What the page says, in order.
 
-  private properties(change: object): void {
+  private alter(change: object): void {
     try {
       // A copy: the page may change its own, and a database does not take all that a page may have.
       const body = { mutationId: newId(), ...JSON.parse(JSON.stringify(change)) };
@@ -390,18 +390,14 @@ export class Nudge implements Client {
     this.tabs.tell({ t: "idle" });
   }
 
-  private isImmediate(name: string): boolean {
-    return !!this.person?.config?.immediateTriggers.includes(name);
-  }
-
   private activity(how?: { cold?: boolean; idle?: boolean }): Said {
     return { kind: "active", at: Date.now(), id: newId(), locale: this.locale, ...how };
   }
 
   private use(): void {
     const now = Date.now();
-    if (Math.abs(now - this.active) < ACTIVE) return;
-    this.active = now;
+    if (Math.abs(now - this.used) < ACTIVE) return;
+    this.used = now;
     this.note(this.activity());
   }
 

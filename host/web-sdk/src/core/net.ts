@@ -67,7 +67,7 @@ export async function ask(
     const { status } = response;
     const after = response.headers.get("retry-after")!;
     // Of an answer that breaks off nothing is known: the request is sent again.
-    const json = status == 204 ? {} : await response.json().catch((error) => (status > 399 ? {} : Promise.reject(error)));
+    const json = await response.json().catch((error) => (status == 204 || status > 399 ? {} : Promise.reject(error)));
     const code = json.code ?? `http_${status}`;
     return {
       status,

@@ -45,6 +45,10 @@ export async function consented(writeKey: string): Promise<boolean> {
   const name = databaseName(writeKey);
   try {
     if (noted(name).length) return true;
+  } catch {
+    // A page that may note nothing has a database all the same.
+  }
+  try {
     const known = await indexedDB.databases();
     if (!known.some((database) => database.name == name)) return false;
     const database = await openDatabase(writeKey);

@@ -4,6 +4,8 @@ import { backoff, pause } from "./util.js";
 
 /** How long the server may keep a poll, in seconds. */
 const WAIT = 25;
+/** A poll that took longer, half of that, was kept open; in milliseconds. */
+const KEPT = 12_500;
 /** Milliseconds between polls of a server that answers at once, unless it says otherwise. */
 const POLL_AFTER = 30_000;
 
@@ -56,8 +58,7 @@ export class Poller {
           failures = 0;
           if (items.length) this.offer(items, aid);
           // A poll that was kept open is followed by the next; a server that keeps none says how long to wait.
-          const waited = Date.now() - begun > (WAIT * 1000) / 2;
-          wait = items.length || waited ? 0 : 1000 * pollAfterSeconds || POLL_AFTER;
+          wait = items.length || Date.now() - begun > KEPT ? 0 : 1000 * pollAfterSeconds || POLL_AFTER;
         } else if (await this.sender.isStale(aid, answer, person.token)) {
           // At once with a new token, but not for ever.
           if (failures < 3) wait = 0;

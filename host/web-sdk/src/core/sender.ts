@@ -12,6 +12,11 @@ const MOST_CHARACTERS = 300_000;
 const MOST_IMMEDIATE = 20;
 /** How much of what waits is looked through for who somebody is. */
 const MOST_SEARCHED = 10_000;
+/**
+ * How long the session of somebody who is gone waits for a page that sends what they answered, in milliseconds: after the
+ * last answer, and after this page began.
+ */
+const GRACE = 60_000;
 /** A token is renewed so long before it ends, in milliseconds. */
 const MARGIN = 60_000;
 
@@ -56,6 +61,8 @@ export class Sender {
   private readonly starting = new Map<string, Promise<Person | Refused>>();
   /** Complaints that were made once, and are not made again until something works. */
   private readonly complaints = new Set<string>();
+  /** When the page began. */
+  private readonly since = Date.now();
   /** Events of a request; fewer after one was refused. */
   private most = MOST_EVENTS;
 
@@ -92,15 +99,16 @@ export class Sender {
       while (this.again) {
         this.again = false;
         for (;;) {
-          // A session does not end before what its person said is said.
+          // A session does not end before what its person said is said. Answers that are left are sent soon, or by nobody.
           const head = await this.around.store.head(this.most);
           const drafts: any[] = Object.values((await this.around.store.get("drafts")) ?? {});
-          const pending = [...this.pending.values(), drafts.map(({ aid, unsent }) => unsent && aid)].flat();
+          const left = drafts.map(({ aid, at, unsent }) => unsent && Date.now() < Math.max(at, this.since) + GRACE && aid);
+          const pending = [...this.pending.values(), left].flat();
           const rows = head.filter(([, { kind, aid }]) => kind != "end" || !pending.includes(aid));
           if (!rows.length) break;
           this.unproven = this.bound = false;
           const wait = await this.deliver(rows);
-          if (wait !== undefined) {
+          if (wait != undefined) {
             return this.later(wait);
           }
           this.failures = 0;
@@ -137,7 +145,7 @@ export class Sender {
     if (item.kind == "event") return this.events(rows, item, person);
     const answer = await ask(this.around, item.method, item.path, item.body, person.token);
     const wait = await this.delay(answer, person, key, item);
-    if (wait !== undefined) return wait;
+    if (wait != undefined) return wait;
     // What is to go and is not there is gone.
     if (answer.status > 299 && (answer.status != 404 || item.method != "DELETE")) this.around.error(told(answer));
     return this.remove([key]);
@@ -155,8 +163,7 @@ export class Sender {
   /** There is no session for what is first. */
   private refused({ answer, isFinal }: Refused, key: number, item: Item): number | undefined | Promise<undefined> {
     if (isTemporary(answer)) return this.temporary(answer);
-    const isPast = item.aid != this.around.aid();
-    if (isFinal && (item.kind == "identify" || isPast)) {
+    if (isFinal && (item.kind == "identify" || item.aid != this.around.aid())) {
       const eventId = item.kind == "event" ? item.event.eventId : undefined;
       this.around.error({ ...told(answer), eventId });
       if (eventId) this.around.answered([eventId]);
@@ -210,19 +217,23 @@ export class Sender {
     };
     const answer = await ask(this.around, "POST", "/v1/sdk/ingest", body, person.token);
     const wait = await this.delay(answer, person, run[0]![0], first);
-    if (wait !== undefined) return wait;
+    if (wait != undefined) return wait;
     // One of them spoils the request: it is found by halves.
     if (isSpoiled(answer) && run.length > 1) {
       this.most = Math.ceil(run.length / 2);
       return undefined;
     }
-    if (answer.status < 300) this.most = MOST_EVENTS;
-    const errors: any[] = answer.status < 300 ? answer.data.errors : run.map((_, index) => ({ index, ...told(answer) }));
+    let errors: any[] = run.map((_, index) => ({ index, ...told(answer) }));
+    if (answer.status < 300) {
+      this.most = MOST_EVENTS;
+      errors = answer.data.errors;
+    }
     const kept = new Set<number>();
     for (const { index, code, message, retryable } of errors) {
       const eventId = run[index]?.[1].event.eventId;
       if (retryable) kept.add(index);
-      else this.around.error({ code, message, eventId });
+      // What the SDK noted itself may be too old for the server: the page never tracked it. Its id is one of `idOf`.
+      else if (code != "timestamp_out_of_window" || !eventId?.startsWith("00", 15)) this.around.error({ code, message, eventId });
     }
     const gone = run.filter((_, index) => !kept.has(index));
     await this.remove(gone.map(([key]) => key));
@@ -238,8 +249,8 @@ export class Sender {
       const answer = await ask(this.around, "DELETE", "/v1/sdk/session", { clientId: person.client }, person.token);
       if (isTemporary(answer, this.failures)) return this.temporary(answer);
     }
-    await this.around.store.change([], () => ({ remove: [key], put: { [`person:${aid}`]: undefined } }));
-    return undefined;
+    await this.keep(aid);
+    return this.remove([key]);
   }
 
   /** Whether the token was refused: a new session is asked for with the next request. */
@@ -259,24 +270,23 @@ export class Sender {
   async session(aid: string, identity?: string, anew?: boolean): Promise<Person | Refused> {
     const person: Person | undefined = await this.around.store.get(`person:${aid}`);
     if (!anew && !identity && person?.token && person.expires! - Date.now() - person.skew > MARGIN) return person;
-    let starting = identity ? undefined : this.starting.get(aid);
-    if (!starting) {
-      const began = this.start(aid, person, identity);
-      const end = () => {
-        if (this.starting.get(aid) == began) this.starting.delete(aid);
-      };
-      // As long as the server asks to wait, its word is what whoever asks is told.
-      began.then((known) => {
-        const wait = known instanceof Refused ? known.answer.retryAfter : 0;
-        if (wait > 0) setTimeout(end, wait);
-        else end();
-      }, end);
-      this.starting.set(aid, (starting = began));
-    }
-    return starting;
+    const starting = !identity && this.starting.get(aid);
+    if (starting) return starting;
+    const began = this.start(aid, person, identity);
+    const end = () => {
+      if (this.starting.get(aid) == began) this.starting.delete(aid);
+    };
+    // As long as the server asks to wait, its word is what whoever asks is told.
+    began.then((known) => {
+      const wait = (known as Partial<Refused>).answer?.retryAfter ?? 0;
+      if (wait > 0) setTimeout(end, wait);
+      else end();
+    }, end);
+    this.starting.set(aid, began);
+    return began;
   }
 
-  private keep(aid: string, person: Person): Promise<void> {
+  private keep(aid: string, person?: Person): Promise<void> {
     return this.around.store.change([], () => ({ put: { [`person:${aid}`]: person } }));
   }
 
@@ -298,10 +308,9 @@ export class Sender {
       const answer = await ask(this.around, "POST", "/v1/sdk/session", body, person.token);
       const { status, code, data } = answer;
       if (status < 300 && data) {
-        const serverTime = Date.parse(data.serverTime);
         person.token = data.subjectToken;
         person.expires = Date.parse(data.expiresAt);
-        person.skew = serverTime - Date.now();
+        person.skew = Date.parse(data.serverTime) - Date.now();
         person.identified = data.subject.identified;
         person.config = data.sdkConfig;
         await this.keep(aid, person);
@@ -309,11 +318,9 @@ export class Sender {
         return person;
       }
       if (code == "identity_required" && !identityToken && (identityToken = (await this.proof(aid))?.[1].token)) continue;
-      const refused = new Refused(answer, !isTemporary(answer), identityToken);
-      if (tries > 1) return refused;
-      if (code == "client_session_invalid") person.client = newId();
-      else if (code.startsWith("subject_token")) person.token = undefined;
-      else return refused;
+      if (tries < 2 && code == "client_session_invalid") person.client = newId();
+      else if (tries < 2 && code.startsWith("subject_token")) person.token = undefined;
+      else return new Refused(answer, !isTemporary(answer), identityToken);
     }
   }
 }

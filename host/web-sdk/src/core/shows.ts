@@ -6,7 +6,7 @@ import { backoff, iso, newId, pause } from "./util.js";
 /** Instructions whose end is remembered. */
 const MOST_ENDED = 200;
 /** After so long the server counts an attempt as abandoned, in milliseconds. */
-const DRAFT_LIFETIME = 30 * 60_000;
+const DRAFT_LIFETIME = 1_800_000;
 
 /** What showing things asks of the page. */
 export interface Page {
@@ -38,10 +38,10 @@ const body = async () => document.body || new Promise((done) => addEventListener
 /** Shows instructions in this tab. */
 export class Shows {
   private renderer?: Promise<Renderer>;
-  /** Instructions that this tab was offered, by id: the newest version of each. */
-  private readonly offered = new Map<string, number>();
+  /** Instructions that this tab was offered, by id: each as it was last. */
+  private readonly offered = new Map<string, Instruction>();
   private readonly ended = new Set<string>();
-  private answers: Promise<unknown> = Promise.resolve();
+  private pending: Promise<unknown> = Promise.resolve();
   private host: Host;
 
   constructor(private readonly around: Page) {
@@ -58,7 +58,7 @@ export class Shows {
       // What was answered is sent, whenever that is, and as who answered it.
       if (!unsent && (!isMine || at + DRAFT_LIFETIME < Date.now())) this.host.keep(instruction.instructionId, null);
       else if (!isMine) this.around.load().then((made) => made.createRenderer(this.makeHost(aid)).finish(draft)).catch(() => {});
-      else if (this.around.maySee()) this.tell(instruction);
+      else if (this.around.maySee()) this.say(instruction);
     }
   }
 
@@ -70,16 +70,19 @@ export class Shows {
   /** Offers instructions that are for this tab, and for who is here. */
   offer(items: Instruction[]): void {
     for (const instruction of items) {
-      const { instructionId: id, campaignVersion: version } = instruction;
-      // A feedback button is offered anew with each version of its survey. What may not be shown counts as not offered.
-      if (this.offered.get(id)! >= version || !this.host.onOffer(instruction)) continue;
-      this.offered.set(id, version);
-      this.tell(instruction);
+      const { instructionId: id, campaignVersion: version, expiresAt: end } = instruction;
+      const known = this.offered.get(id);
+      // A feedback button is offered anew with each version of its survey, and for longer before it expires.
+      if (known && known.campaignVersion >= version && known.expiresAt >= end) continue;
+      // What may not be shown counts as not offered.
+      if (!this.host.onOffer(instruction)) continue;
+      this.offered.set(id, instruction);
+      this.say(instruction);
     }
   }
 
   /** Tells the page of what may be shown, and shows it unless the page does so itself. */
-  private tell(instruction: Instruction): void {
+  private say(instruction: Instruction): void {
     this.around.emit("instruction", instruction);
     if (this.around.autoShow) void this.present(instruction, {});
   }
@@ -107,51 +110,51 @@ export class Shows {
   }
 
   private async with(show: (renderer: Renderer) => Promise<unknown>, instruction?: Instruction): Promise<void> {
-    const { host, around: page } = this;
-    if (!page.maySee()) return page.emit("error", { code: "consent_required", message: "no consent to messaging", instruction });
+    const { host, around } = this;
+    if (!around.maySee()) return around.emit("error", { code: "consent_required", message: "no consent to messaging", instruction });
     try {
-      this.renderer ??= body().then(page.load).then((made) => made.createRenderer(host));
+      this.renderer ??= body().then(around.load).then((made) => made.createRenderer(host));
       // Loaded again with the next instruction; this one stays on offer.
       this.renderer.catch(() => (this.renderer = undefined));
       await show(await this.renderer);
     } catch (error) {
       if (instruction) this.offered.delete(instruction.instructionId);
-      page.emit("error", { code: "show_failed", message: String(error), instruction });
+      around.emit("error", { code: "show_failed", message: String(error), instruction });
     }
   }
 
   /** A renderer's host: that of one person, the first one it hears of. */
   private makeHost(mine?: string): Host {
-    const { around: page, ended } = this;
-    const aid = () => (mine ??= page.aid());
+    const { around, ended } = this;
+    const aid = () => (mine ??= around.aid());
     /** Asks in order; what may work later is asked again. */
     const ask = (kind: string, id: string, rest: string, body: object = {}): Promise<any> => {
       const as = aid();
-      const next = this.answers.then(() => page.request("POST", `/v1/sdk/${kind}/${encodeURIComponent(id)}/${rest}`, body, as));
-      this.answers = next.catch(() => {});
+      const next = this.pending.then(() => around.request("POST", `/v1/sdk/${kind}/${encodeURIComponent(id)}/${rest}`, body, as));
+      this.pending = next.catch(() => {});
       return next;
     };
     return {
       get locale() {
-        return page.locale;
+        return around.locale;
       },
-      container: page.container,
+      container: around.container,
       newId,
-      now: page.now,
+      now: around.now,
       onOffer: ({ instructionId, expiresAt }) =>
-        page.maySee() &&
+        around.maySee() &&
         !ended.has(instructionId) &&
-        !(Date.parse(expiresAt) < page.now()) &&
-        aid() == page.aid(),
+        !(Date.parse(expiresAt) < around.now()) &&
+        aid() == around.aid(),
       acknowledge({ instructionId, kind }, status, actionId) {
         const isButton = kind == "feedback";
-        if (!isButton && status != "received") {
+        if (!isButton) {
           ended.add(instructionId);
-          void page.change("ended", (ids: string[] = []) =>
+          void around.change("ended", (ids: string[] = []) =>
             [...ids.filter((id) => id != instructionId), instructionId].slice(-MOST_ENDED),
           );
         }
-        page.acknowledge({ instructionId, status, actionId, at: iso(page.now()) }, isButton);
+        around.acknowledge({ instructionId, status, actionId, at: iso(around.now()) }, isButton);
       },
       start: (id, from) => ask("surveys", id, "attempts", from),
       answer: (id, answers) => ask("attempts", id, "answers", { answers }).then((data) => data.next),
@@ -159,15 +162,15 @@ export class Shows {
       dismiss: (id) => ask("attempts", id, "dismiss"),
       open,
       draft: async (id) => {
-        const draft = (await page.get("drafts"))?.[id];
+        const draft = (await around.get("drafts"))?.[id];
         return draft?.aid == aid() ? draft : null;
       },
       keep: (id, draft) =>
-        void page.change("drafts", (drafts = {}) => {
+        void around.change("drafts", (drafts = {}) => {
           const { [id]: _, ...others } = drafts;
           return draft ? { ...others, [id]: { ...draft, aid: aid() } } : others;
         }),
-      tell: (event, detail) => page.emit(event, detail),
+      tell: (event, detail) => around.emit(event, detail),
     };
   }
 }

@@ -17,8 +17,8 @@ export function newId(): string {
 }
 
 /**
- * An id of an instant that sorts before those that a page made then: `place` is less than 16. The same instant, place
- * and `seed` (an id) make the same one.
+ * An id of an instant that sorts before those that a page made then: `place` is less than 16, by which the sender knows it.
+ * The same instant, place and `seed` (an id) make the same one.
  */
 export function idOf(at: number, place: number, seed?: string): string {
   const time = hex(at, 12);

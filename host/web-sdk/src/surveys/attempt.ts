@@ -36,7 +36,7 @@ export class Attempt {
   private readonly given = new Map<string, Answer>();
   private ownId: string;
   private sending: Promise<boolean> | undefined;
-  private starting: Promise<string> | undefined;
+  private starting: Promise<{ attemptId: string }> | undefined;
   /** Nothing of it is kept in the browser any longer. */
   private over = false;
   /** Whether the server knows of it. */
@@ -78,9 +78,10 @@ export class Attempt {
     this.unheard.set(questionId, answer);
     this.save();
     void this.send().then((taken) => {
-      const [host, instruction] = [this.host, this.subject];
+      const { host, subject: instruction } = this;
       const surveyId = instruction.payload.survey?.id ?? instruction.campaignId;
-      if (taken && this.theirId) {
+      // What the way no longer led by was not sent.
+      if (taken && this.theirId && this.given.has(questionId)) {
         host.tell("answered", { instruction, surveyId, attemptId: this.theirId, questionId, value });
       }
     });
@@ -92,7 +93,7 @@ export class Attempt {
     this.host.keep(this.subject.instructionId, {
       instruction: this.subject,
       clientAttemptId: this.ownId,
-      ...(this.theirId ? { attemptId: this.theirId } : {}),
+      attemptId: this.theirId,
       answers: [...sent, ...this.unheard.values()],
       unsent: this.unheard.size,
       at: Date.now(),
@@ -100,18 +101,14 @@ export class Attempt {
   }
 
   /** The attempt's id; the first call starts it. */
-  private begin(): Promise<string> {
-    if (this.theirId) return Promise.resolve(this.theirId);
+  private async begin(): Promise<string> {
+    if (this.theirId) return this.theirId;
     const { campaignId, campaignVersion: surveyVersion, instructionId, kind, payload } = this.subject;
     // A feedback button is answered as often as somebody likes: each time is an attempt of its own, of what they see.
     const from = kind === "feedback" ? { surveyVersion } : { instructionId };
-    this.starting ??= this.host
-      .start(payload.survey?.id ?? campaignId, { ...from, clientAttemptId: this.ownId })
-      .then(({ attemptId }) => {
-        this.theirId = attemptId;
-        return attemptId;
-      });
-    return this.starting;
+    this.starting ??= this.host.start(payload.survey?.id ?? campaignId, { ...from, clientAttemptId: this.ownId });
+    const { attemptId } = await this.starting;
+    return (this.theirId = attemptId);
   }
 
   /** Sends what is not sent; false: some of it was not taken. */

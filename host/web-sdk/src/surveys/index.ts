@@ -256,7 +256,13 @@ export const createRenderer: CreateRenderer = (host) => {
     },
     finish: async (draft) => {
       const { instruction } = draft;
-      await new Attempt(host, instruction, { refused() {}, gone() {} }, draft).send();
+      let again = true;
+      const attempt = new Attempt(host, instruction, { refused: () => (again = true), gone() {} }, draft);
+      // The server takes nothing of a request of which it refuses one answer: the others are sent without that one.
+      while (again) {
+        again = false;
+        await attempt.send();
+      }
       host.keep(instruction.instructionId, null);
     },
     withdraw,

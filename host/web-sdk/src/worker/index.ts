@@ -99,7 +99,8 @@ async function follow(action?: { action: string; url?: string }): Promise<void> 
     await same.focus();
   } else {
     const opened = await worker.clients.openWindow(url.href);
-    // Where the link leads nowhere, the page does what is asked: its messages wait until it can take them.
+    // Where the link leads nowhere, the page does what is asked. Its messages wait until its document is read: it hears them
+    // if it makes the SDK, which listens at once, before `DOMContentLoaded`. One that makes it later does not.
     if (!leads) opened?.postMessage({ nudge: action });
   }
 }
@@ -122,11 +123,9 @@ worker.addEventListener("notificationclick", (event) => {
   const nudge: Message["nudge"] | undefined = notification.data;
   notification.close();
   if (!nudge) return;
-  const open = nudge.openAction;
-  // What leads somewhere was clicked; what merely brings the app forward was opened.
-  const clicked = action || (open && !/^(none|open_app)$/.test(open.action));
-  const types = clicked ? ["opened", "clicked"] : ["opened"];
-  event.waitUntil(Promise.all([follow(open), receipts(nudge.deliveryId, types, action || undefined)]));
+  // Who taps the message has opened it; who taps a button of it has clicked that as well.
+  const types = action ? ["opened", "clicked"] : ["opened"];
+  event.waitUntil(Promise.all([follow(nudge.openAction), receipts(nudge.deliveryId, types, action)]));
 });
 
 worker.addEventListener("notificationclose", (event) => {
