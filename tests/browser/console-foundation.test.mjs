@@ -59,6 +59,11 @@ test("the console's foundation", async (t) => {
     await page.goto("about:blank");
     await page.goto(link);
     await page.getByText(/the link was used/).waitFor();
+    // One that was mangled on its way.
+    await page.goto("about:blank");
+    await page.goto(`${console.base}#login=abc%`);
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.getByRole("log", { name: "Messages" }).getByText("invalid_credentials").waitFor();
     assert.deepEqual(complaints, []);
   });
 

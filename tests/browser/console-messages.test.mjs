@@ -362,4 +362,64 @@ test("messages in the console", async (t) => {
     await page.getByRole("heading", { name: `${"n".repeat(193)} (copy)` }).waitFor();
     assert.deepEqual(complaints, []);
   });
+
+  const made = async (name, openAction) => {
+    const variants = [{ title: "Hello", body: "You", weight: 1, openAction }];
+    const trigger = { kind: "event", eventName: "order_placed", occurrence: { mode: "every" } };
+    const { id } = await server.api("POST", "/campaigns", { type: "push", name, mode: "triggered", status: "draft", variants, trigger });
+    await page.goto(`${console.base}#/apps/${server.access.appId}/messages/${id}`);
+    await page.getByRole("heading", { name }).waitFor();
+    return id;
+  };
+
+  await t.test("what is written over what somebody else has changed meanwhile stands as a whole", async () => {
+    const path = `/campaigns/${await made("Shared", { action: "open_app" })}`;
+    await page.getByLabel("It waits for").selectOption("screen_view");
+    await page.getByLabel("Screen", { exact: true }).fill("Cart");
+    const filters = { all: [{ property: "total", type: "number", operator: "gt", value: 10 }] };
+    await server.api("PATCH", path, { trigger: { filters, delaySeconds: 60 } });
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await dialog.getByRole("button", { name: "Put mine over it" }).click();
+    await dialog.waitFor({ state: "detached" });
+    const { kind, screenName, filters: theirs, delaySeconds } = (await campaign()).trigger;
+    assert.deepEqual([kind, screenName, theirs ?? null, delaySeconds ?? 0], ["screen_view", "Cart", null, 0]);
+
+    // The status goes with it.
+    await page.getByLabel("Description").fill("Mine");
+    await server.api("PATCH", path, { description: "Theirs" });
+    await page.getByRole("button", { name: "Save and activate" }).click();
+    await dialog.getByRole("button", { name: "Put mine over it" }).click();
+    await log.getByText("“Shared” is active.").waitFor();
+    const { status, description } = await campaign();
+    assert.deepEqual([status, description], ["active", "Mine"]);
+    assert.deepEqual(complaints, []);
+  });
+
+  await t.test("a text that is no JSON stays over tabs, and nothing is saved before it is one", async () => {
+    await made("Given", { action: "json", actionJson: { place: 1 } });
+    const field = page.getByLabel("JSON for the app");
+    const leave = async () => {
+      await page.getByRole("tab", { name: "Recipients" }).click();
+      await field.waitFor({ state: "detached" });
+    };
+    await field.fill('{"place": ');
+    await leave();
+    await page.getByRole("button", { name: "Activate" }).click();
+    await page.getByRole("alert").getByText("A field of another part is no JSON.").waitFor();
+    assert.equal((await campaign()).status, "draft");
+    await page.getByRole("tab", { name: "Message", exact: true }).click();
+    await holds(async () => assert.equal(await field.inputValue(), '{"place": '));
+    await field.fill('{"place": 2}');
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await until("it is saved", async () => (await campaign()).variants[0].openAction.actionJson.place == 2);
+
+    // A field that is taken out takes its text along.
+    await field.fill("{");
+    await page.getByLabel("Opening it").selectOption("open_app");
+    await leave();
+    await page.getByRole("button", { name: "Save and activate" }).click();
+    await log.getByText("“Given” is active.").waitFor();
+    assert.equal((await campaign()).variants[0].openAction.action, "open_app");
+    assert.deepEqual(complaints, []);
+  });
 });

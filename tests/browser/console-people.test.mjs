@@ -32,6 +32,13 @@ test("events, people and why", async (t) => {
     await page.getByText("live", { exact: true }).waitFor();
     await page.getByRole("heading", { name: "Waiting for events" }).waitFor();
     const rows = page.getByRole("list", { name: "Live events" }).locator("> li");
+    // Nothing is lost in a pause before the first event either.
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText("paused", { exact: true }).waitFor();
+    await send(server, "ann", [{ name: "first_of_all" }]);
+    await page.getByRole("button", { name: "Go on" }).click();
+    await rows.filter({ hasText: "first_of_all" }).waitFor();
+
     const eventId = crypto.randomUUID();
     await send(server, "ann", [{ name: "order_placed", eventId, properties: { total: 42 } }, { name: "page_viewed" }]);
     const order = rows.filter({ hasText: "order_placed" });

@@ -199,6 +199,13 @@ test("definitions, settings, audit log and operators", async (t) => {
     const settings = await server.api("GET", "/settings");
     assert.deepEqual(settings.allowedOrigins, ["https://shop.example.com", "https://www.example.com"]);
     assert.deepEqual([settings.frequency.surveys, settings.consent.required, settings.quietHours.onQuiet], [{ max: 2, windowDays: 7 }, true, "defer"]);
+    // What has members stands as a whole.
+    await page.getByLabel("From", { exact: true }).fill("23:00");
+    await server.api("PATCH", "/settings", { quietHours: null });
+    await page.getByRole("button", { name: "Save the rules" }).click();
+    await dialog.getByRole("button", { name: "Put mine over it" }).click();
+    await dialog.waitFor({ state: "detached" });
+    assert.deepEqual((await server.api("GET", "/settings")).quietHours, { from: "23:00", to: "08:00", onQuiet: "defer" });
     await page.getByLabel("There are hours in which nobody is disturbed").uncheck();
     await page.getByRole("button", { name: "Save the rules" }).click();
     await until("quiet hours are gone", async () => !(await server.api("GET", "/settings")).quietHours);

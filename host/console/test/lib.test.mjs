@@ -9,8 +9,9 @@ const { listen } = await import("../app/src/lib/events.js");
 const { link, match, route, useTable } = await import("../app/src/lib/router.js");
 process.env.TZ = "Pacific/Honolulu";
 const { ago, bytes, copied, count, everyDay, shortId, utcDay } = await import("../app/src/lib/format.js");
-const { joined, split } = await import("../app/src/ui/fields.js");
+const { joined, localOf, split } = await import("../app/src/ui/fields.js");
 const { parse } = await import("../app/src/ui/json.js");
+const { place } = await import("../app/src/pages/find.js");
 const { fitting } = await import("../app/src/pages/message/kinds.js");
 const { newQuestion, renamed } = await import("../app/src/pages/survey/model.js");
 const { reportOf } = await import("../app/src/pages/survey/report.js");
@@ -62,6 +63,40 @@ test("a stream's messages are whole, whichever characters they have", async () =
     const { close } = listen("/v1/stream", {}, { message: (_, data) => (close(), done(data)), state: (state, error) => state == "waiting" && (close(), done(error)) });
   });
   assert.deepEqual(data, { text });
+});
+
+test("a stream that is interrupted before its first message goes on from where it began", async () => {
+  const begun = "retry: 1000\nid: 7\n\n: heartbeat\nid: 8\n\n: comment\n\n";
+  globalThis.fetch = async () => new Response(begun, { headers: { "content-type": "text/event-stream" } });
+  const told = [];
+  const last = await new Promise((done) => {
+    const { close } = listen("/v1/stream", {}, { message: (event) => told.push(event), state: (state) => state == "waiting" && done(close()) });
+  });
+  assert.deepEqual([last, told], ["8", []]);
+});
+
+test("a person is asked for by an id that browsers leave in a path", () => {
+  const asked = (anonymousIds, externalId) => {
+    const { path, query } = place({ anonymousId: anonymousIds[0] ?? null, anonymousIds, externalId });
+    return `${path.split("/users/")[1]} ${query.idKind}`;
+  };
+  assert.equal(asked(["..", ".", "a/b"], "ada"), "a%2Fb anonymousId");
+  assert.equal(asked(["...", "b"], "ada"), "... anonymousId");
+  assert.equal(asked([".."], "ada"), "ada externalId");
+  assert.equal(asked([], "ada"), "ada externalId");
+});
+
+test("an instant is the local time that was typed, also while the year is", () => {
+  const before = process.env.TZ;
+  // Until 1893 it was an hour, five minutes and 21 seconds before UTC there.
+  process.env.TZ = "Europe/Vienna";
+  for (const year of ["0002", "0020", "0202", "2026"]) {
+    const typed = `${year}-03-29T10:05`;
+    assert.equal(localOf(new Date(typed).toISOString()), typed);
+  }
+  process.env.TZ = before;
+  assert.equal(localOf(undefined), "");
+  assert.equal(localOf("soon"), "");
 });
 
 test("words with commas between them are read as they were written, whatever they have", () => {

@@ -2,7 +2,9 @@
 import { complain } from "./notice.js";
 import { useCallback, useEffect, useRef, useState } from "./preact.js";
 import { app, session } from "./session.js";
-import { keep, recall } from "./storage.js";
+import { hold, keep, recall } from "./storage.js";
+
+/** @typedef {{ part: string, text: string, of: string | undefined }} Unread a text that is no JSON yet: in which part of the draft, and in place of which value */
 
 /**
  * @template T
@@ -15,6 +17,7 @@ import { keep, recall } from "./storage.js";
  * @property {boolean} restored it comes from an earlier visit: say so (`RestoredDraft`)
  * @property {() => void} discard back to what is saved
  * @property {() => boolean} here whether it is shown still: whoever has left it is led nowhere
+ * @property {Map<string, Unread>} texts of its fields that are no JSON yet, while the fields are away (`DraftFields`)
  * @property {(value: T, version?: number, sent?: T) => void} saved what the server has now; what was written after `sent` stays
  */
 
@@ -40,6 +43,7 @@ export function useDraft(name, base, version) {
   const timer = useRef(0);
   const latest = useRef(state);
   const gone = useRef(false);
+  const [texts] = useState(() => hold(key));
   // Another tab may have a draft of the same thing: only what is of this tab is removed.
   const [own] = useState(() => ({ current: state.restored && text(recall(key)) }));
 
@@ -83,7 +87,11 @@ export function useDraft(name, base, version) {
     restored: state.restored,
     here: () => !gone.current,
     set: (next) => begun({ ...latest.current, value: typeof next == "function" ? /** @type {(before: T) => T} */ (next)(latest.current.value) : next }),
-    discard: () => begun({ value: base, base, version, restored: false }),
+    texts,
+    discard: () => {
+      texts.clear();
+      begun({ value: base, base, version, restored: false });
+    },
     saved: (value, version, sent = latest.current.value) => begun({ value: same(latest.current.value, sent) ? value : latest.current.value, base: value, version, restored: false }),
   };
 }

@@ -5,7 +5,7 @@ import { useCallback, useEffect, useRef, useState } from "./preact.js";
 
 const LONGEST_WAIT = 30_000;
 
-/** @typedef {{ event: string, data: string, id?: string }} Message */
+/** @typedef {{ event: string, data?: string, id?: string }} Message without data: an id alone, after which a stream goes on */
 
 /**
  * Takes a stream's text apart; a message ends with an empty line.
@@ -26,7 +26,7 @@ async function* messages(body) {
   }
 }
 
-/** @param {string} text @returns {Message | undefined} undefined: a comment, by which the server says that it is there */
+/** @param {string} text @returns {Message | undefined} undefined: it tells nothing, as a comment */
 function parse(text) {
   /** @type {Record<string, string[]>} */
   const fields = {};
@@ -34,17 +34,17 @@ function parse(text) {
     const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
     if (name) (fields[name] ??= []).push(value);
   }
-  return fields.data && { event: fields.event?.[0] ?? "message", data: fields.data.join("\n"), id: fields.id?.[0] };
+  return (fields.data || fields.id) && { event: fields.event?.[0] ?? "message", data: fields.data?.join("\n"), id: fields.id?.[0] };
 }
 
 /**
- * Listens until it is closed; comes back after a break, and goes on after the last event that was seen.
+ * Listens until it is closed; comes back after a break, and goes on after the last event that was seen, or from where it began.
  * @param {string} path
  * @param {import("./api.js").Query} query
  * @param {object} to
  * @param {(event: string, data: any) => void} to.message
  * @param {(state: "connecting" | "open" | "waiting" | "refused", error?: Error) => void} to.state
- * @param {string} [to.after] the id of the last event seen
+ * @param {string} [to.after] where to go on, as `close` has answered it
  * @returns {{ close: () => string | undefined }} answers where to go on
  */
 export function listen(path, query, { message, state, after }) {
@@ -63,8 +63,9 @@ export function listen(path, query, { message, state, after }) {
         if (!response.body) throw new ApiError(0, { code: "unreachable", detail: "The stream has no content." });
         for await (const { event, data, id } of messages(response.body)) {
           if (controller.signal.aborted) return;
-          wait = 500;
           last = id ?? last;
+          if (data === undefined) continue;
+          wait = 500;
           message(event, JSON.parse(data));
         }
       } catch (thrown) {

@@ -3,8 +3,14 @@
 /** What begins so is not kept at the moment: whoever has signed out leaves nothing behind. */
 let sealed = "";
 
+/** What is held until the window is closed, by its key. @type {Record<string, Map<string, any>>} */
+let held = {};
+
 /** Somebody is signed in: all is kept again. */
 export const unseal = () => void (sealed = "");
+
+/** What is held under a key until the window is closed, or something is forgotten. @param {string} key */
+export const hold = (key) => (held[key] ??= new Map());
 
 /**
  * @param {string} key
@@ -56,4 +62,5 @@ export function kept(prefix) {
 export function forget(prefix) {
   sealed = prefix;
   for (const key of kept(prefix)) localStorage.removeItem(key);
+  held = {};
 }

@@ -7,7 +7,7 @@ import { say } from "../lib/notice.js";
 import { html, useState } from "../lib/preact.js";
 import { go, link, route } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { Badge, Button, Checkbox, Copy, Discard, Empty, ErrorView, Facts, Form, Input, Json, JsonField, LinkButton, Loading, MARKED, Notice, NumberInput, PageHead, put, RestoredDraft, Select, Table, Tabs, Text, TextArea, Time, Words, useSaving } from "../ui/index.js";
+import { Badge, Button, Checkbox, Copy, Discard, DraftFields, Empty, ErrorView, Facts, Form, Input, Json, JsonField, LinkButton, Loading, MARKED, Notice, NumberInput, PageHead, put, RestoredDraft, Select, Table, Tabs, Text, TextArea, Time, Words, useSaving } from "../ui/index.js";
 
 const WRITTEN = ["description", "status", "enforcement", "additionalProperties", "properties", "validator"];
 const EMPTY = { name: "", status: "active", enforcement: "observe", additionalProperties: "allow", properties: [] };
@@ -99,7 +99,7 @@ function Infer({ draft, name }) {
     </div>
     <p class="hint">It replaces the properties below. Nothing is saved by it.</p>
     <div role="status">${basis && (basis.events
-      ? html`<${Notice} kind="good">Proposed from ${number(basis.events)} events.${!basis.complete && " Not all of that time was looked through."}${basis.leftOut.length > 0 && ` Left out, as their values are of several types: ${basis.leftOut.join(", ")}.`}<//>`
+      ? html`<${Notice} kind="good">Proposed from ${number(basis.events)} events.${!basis.complete && " Not all of that time was looked through."}${basis.leftOut.length > 0 && ` Left out, as a definition can't describe them: ${basis.leftOut.join(", ")}.`}<//>`
       : html`<${Notice} kind="warn">No event of this name came in that time. The name must be the whole name.<//>`)}</div>`;
 }
 
@@ -161,8 +161,8 @@ function Editor({ definition, onSaved }) {
     return `Saved as version ${saved.version}.`;
   }, draft, written);
   return html`<${RestoredDraft} draft=${draft} />
-    <${Form} label="Definition" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} submit="Save as a new version" disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
-      <${Written} draft=${draft} name=${definition.name} />
+    <${Form} label="Definition" onSubmit=${() => save(difference(draft.base, draft.value), draft.version, draft.value)} submit="Save as a new version" disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
+      <${DraftFields} draft=${draft}><${Written} draft=${draft} name=${definition.name} /><//>
     <//>${dialog}`;
 }
 

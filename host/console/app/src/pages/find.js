@@ -8,15 +8,18 @@ const SUBJECT = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** What people are called. @param {any} person */
 export const nameOf = (person) => person.externalId ?? person.anonymousId ?? person.subjectId;
 
+/** An id of dots alone: browsers take it out of a path, however it is written. */
+const DOTS = /^\.\.?$/;
+
 /**
  * The path of a person's routes, and its query: an id can be one person's anonymous id and another one's external id.
  * @param {any} person
  * @returns {{ path: string, query: import("../lib/api.js").Query }}
  */
-export const place = ({ anonymousId, externalId }) => ({
-  path: inApp(`/users/${encodeURIComponent(anonymousId ?? externalId)}`),
-  query: { idKind: anonymousId ? "anonymousId" : "externalId" },
-});
+export function place({ anonymousId, anonymousIds, externalId }) {
+  const anonymous = anonymousIds.find((/** @type {string} */ id) => !DOTS.test(id)) ?? (externalId ? undefined : anonymousId);
+  return { path: inApp(`/users/${encodeURIComponent(anonymous ?? externalId)}`), query: { idKind: anonymous ? "anonymousId" : "externalId" } };
+}
 
 /**
  * A person by their subject id, or by any other id of theirs. The routes of people know no subject ids, but the search

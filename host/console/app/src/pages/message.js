@@ -29,7 +29,7 @@ async function reach({ samplePercent = 100, ...audience } = {}) {
 
 /**
  * Its status is saved together with what is written: as one change.
- * @param {{ campaign: any, draft: import("../lib/draft.js").Draft<any>, save: (change: any, version?: number) => Promise<void>, failed: (error: Error | undefined) => void }} props
+ * @param {{ campaign: any, draft: import("../lib/draft.js").Draft<any>, save: (change: any, version?: number, value?: any) => Promise<void>, failed: (error: Error | undefined) => void }} props
  */
 function Life({ campaign, draft, save, failed }) {
   const sent = fitting(draft);
@@ -38,7 +38,7 @@ function Life({ campaign, draft, save, failed }) {
   const turn = async (/** @type {string} */ status) => {
     failed(undefined);
     try {
-      await save({ ...difference(draft.base, sent), status }, draft.version);
+      await save({ ...difference(draft.base, sent), status }, draft.version, { ...sent, status });
     } catch (error) {
       // What keeps it from running stands in the page, point by point.
       failed(/** @type {Error} */ (error));

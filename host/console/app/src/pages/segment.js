@@ -7,7 +7,7 @@ import { say } from "../lib/notice.js";
 import { html, useEffect, useState } from "../lib/preact.js";
 import { go, link, route } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { AudienceEditor, Badge, Button, Chart, Copy, Discard, Empty, ErrorView, Form, Input, Json, Loading, Notice, PageHead, put, RestoredDraft, Table, Tabs, TextArea, Time, useSaving } from "../ui/index.js";
+import { AudienceEditor, Badge, Button, Chart, Copy, Discard, DraftFields, Empty, ErrorView, Form, Input, Json, Loading, Notice, PageHead, put, RestoredDraft, Table, Tabs, TextArea, Time, useSaving } from "../ui/index.js";
 import { remove } from "./segments.js";
 
 const PAUSE = 400;
@@ -65,7 +65,7 @@ function Editor({ segment, onSaved, name }) {
     <${Form} label="Segment" onSubmit=${save} submit=${segment.id ? "Save" : "Make the segment"} disabled=${Boolean(segment.id) && !draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
       <${Input} label="Name" at="/name" value=${value.name} onInput=${set("name")} />
       <${TextArea} label="What it is for" at="/description" rows=${2} value=${value.description ?? ""} onInput=${(/** @type {string} */ text) => set("description")(text || undefined)} />
-      <${AudienceEditor} sample=${false} value=${value.audience} onChange=${(/** @type {any} */ audience) => set("audience")(audience ?? {})} />
+      <${DraftFields} draft=${draft}><${AudienceEditor} sample=${false} value=${value.audience} onChange=${(/** @type {any} */ audience) => set("audience")(audience ?? {})} /><//>
       <${Preview} audience=${value.audience} />
     <//>
     ${dialog}`;

@@ -8,7 +8,7 @@ import { say } from "../lib/notice.js";
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { go, link, route, setQuery } from "../lib/router.js";
 import { can, inApp } from "../lib/session.js";
-import { AudienceEditor, Badge, Button, CapEditor, confirm, Copy, Discard, ErrorView, Field, Form, Input, Json, JsonField, LinkButton, Loading, Notice, NumberInput, PageHead, put, RestoredDraft, ScheduleEditor, Select, Tabs, TextArea, TriggerEditor, useSaving } from "../ui/index.js";
+import { AudienceEditor, Badge, Button, CapEditor, confirm, Copy, Discard, DraftFields, ErrorView, Field, Form, Input, Json, JsonField, LinkButton, Loading, Notice, NumberInput, PageHead, put, RestoredDraft, ScheduleEditor, Select, Tabs, TextArea, TriggerEditor, useSaving } from "../ui/index.js";
 import { Branches } from "./survey/branches.js";
 import { Languages } from "./survey/languages.js";
 import { Look } from "./survey/look.js";
@@ -65,7 +65,7 @@ function Reach({ value, onChange }) {
 /** The whole as JSON: to be taken elsewhere, and brought from there. @param {Part & { onValid: (valid: boolean) => void, kept: { text?: string, of?: string } }} props kept: a text that is no survey yet */
 function AsJson({ value, onChange, onValid, kept }) {
   useEffect(() => {
-    onValid(!(kept.text && kept.of === JSON.stringify(value)));
+    onValid(kept.text === undefined || kept.of !== JSON.stringify(value));
     // The other parts can be saved meanwhile.
     return () => onValid(true);
   }, []);
@@ -154,22 +154,27 @@ function Composer({ survey, name, onSaved }) {
       <${LinkButton} href=${link("/apps/:appId/surveys/:surveyId", { ...params, surveyId: "new" }, { from: id })}>Duplicate<//>`}
     ${id && (NEXT[survey.status] ?? []).map(press)}`;
   const part = { value, onChange: set };
+  /** The whole takes the place of what is no JSON in any of its parts, too. @param {any} next */
+  const replace = (next) => {
+    draft.texts.clear();
+    set(next);
+  };
   const tabs = [
     { id: "questions", title: "Questions", render: () => html`
       <${Input} label="Name" at="/name" value=${value.name} onInput=${one("name")} />
       <${TextArea} label="What it is for" at="/description" rows=${2} value=${value.description ?? ""} onInput=${(/** @type {string} */ text) => one("description")(text || undefined)} />
       <h2>Questions</h2><${Questions} ...${part} />` },
-    { id: "ways", title: "Branches and ends", render: () => html`<${Branches} ...${part} />` },
-    { id: "reach", title: "Who and when", render: () => html`<${Reach} ...${part} />` },
+    { id: "ways", title: "Branches and ends", render: () => html`<${DraftFields} draft=${draft} part="ways"><${Branches} ...${part} /><//>` },
+    { id: "reach", title: "Who and when", render: () => html`<${DraftFields} draft=${draft} part="reach"><${Reach} ...${part} /><//>` },
     { id: "look", title: "Look", render: () => html`<${Look} ...${part} />` },
     { id: "languages", title: "Languages", render: () => html`<${Languages} value=${value.localization} onChange=${one("localization")} texts=${textsOf(spokenOf(flowOf(value)))} />` },
     { id: "preview", title: "Preview", render: () => html`<${Preview} value=${value} />` },
-    { id: "json", title: "JSON", render: () => html`<${AsJson} ...${part} onValid=${setValid} kept=${kept} />` },
+    { id: "json", title: "JSON", render: () => html`<${AsJson} value=${value} onChange=${replace} onValid=${setValid} kept=${kept} />` },
   ];
   return html`<${Head} survey=${{ ...survey, name: id ? survey.name : "New survey" }} actions=${actions} />
     ${failed && html`<${ErrorView} error=${failed} />`}
     <${RestoredDraft} draft=${draft} />
-    <${Form} label="Survey" onSubmit=${submit} submit=${id ? "Save" : "Make the survey"} disabled=${!valid || (Boolean(id) && !draft.changed)} actions=${html`<${Discard} draft=${draft} />`}>
+    <${Form} label="Survey" draft=${draft} onSubmit=${submit} submit=${id ? "Save" : "Make the survey"} disabled=${!valid || (Boolean(id) && !draft.changed)} actions=${html`<${Discard} draft=${draft} />`}>
       <${Tabs} label="Parts of the survey" tabs=${tabs} />
     <//>
     ${dialog}`;

@@ -93,11 +93,16 @@ export function Id({ value, taken, onChange, rest, ...field }) {
   return html`<${Input} ...${field} error=${error} value=${text} onInput=${setText} rest=${{ ...rest, onChange: () => error || onChange(text) }} />`;
 }
 
-/** Local time in a form that fields of time take. @param {string | undefined} at */
-function localOf(at) {
+/**
+ * Local time in a form that fields of time take. While a year is typed it is long past, when zones differed from UTC by seconds too: the
+ * offset, which has whole minutes, would lead to another minute.
+ * @param {string | undefined} at
+ */
+export function localOf(at) {
   const date = new Date(at ?? "");
   if (Number.isNaN(+date)) return "";
-  return new Date(+date - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
+  return `${String(date.getFullYear()).padStart(4, "0")}-${two(date.getMonth() + 1)}-${two(date.getDate())}T${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
 /** An instant, written in local time. @param {Common & { value?: string, onChange: (at: string | undefined) => void }} props */

@@ -12,16 +12,21 @@ const Errors = createContext({ all: /** @type {FieldError[]} */ ([]), pointers: 
 /** Whether a field shows an error. @param {string} at @param {FieldError} error */
 const covers = (at, { pointer }) => pointer == at || (at.endsWith("/") && `${pointer}/`.startsWith(at));
 
-/** Throws while a field of a form has a text that is no JSON: the value of before would be sent. @param {Element | null} form */
-export function checkJson(form) {
+/**
+ * Throws while a field of a form has a text that is no JSON: the value of before would be sent.
+ * @param {Element | null} form
+ * @param {import("../lib/draft.js").Draft<any>} [draft] what the form is about, of which fields may be in a tab that is not shown
+ */
+export function checkJson(form, draft) {
   if (form?.querySelector("[data-bad]")) throw Error("A field is no JSON.");
+  if (draft?.texts.size) throw Error("A field of another part is no JSON.");
 }
 
 /**
  * A form. `onSubmit` does it; what it throws is shown: at the fields by their pointers, the rest above the buttons.
- * @param {{ onSubmit: () => unknown, children: any, submit?: string, actions?: any, disabled?: boolean, label?: string }} props
+ * @param {{ onSubmit: () => unknown, children: any, submit?: string, actions?: any, disabled?: boolean, label?: string, draft?: import("../lib/draft.js").Draft<any> }} props draft: what is sent, where its fields are in several tabs
  */
-export function Form({ onSubmit, children, submit = "Save", actions, disabled, label }) {
+export function Form({ onSubmit, children, submit = "Save", actions, disabled, label, draft }) {
   const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
   const [pending, setPending] = useState(false);
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
@@ -42,7 +47,7 @@ export function Form({ onSubmit, children, submit = "Save", actions, disabled, l
     setError(undefined);
     setPending(true);
     try {
-      checkJson(form.current);
+      checkJson(form.current, draft);
       // A field that tells its value when it is left, by Enter too, has told it: the page takes it as it is drawn again.
       await new Promise((done) => setTimeout(done));
       await latest.current();

@@ -13,7 +13,7 @@ export { FilterEditor } from "./filter.js";
 export { Checkbox, Day, Field, Form, Input, Search, Select, TextArea, useText } from "./form.js";
 export { PageHead } from "./head.js";
 export { Icon } from "./icon.js";
-export { Json, JsonField } from "./json.js";
+export { DraftFields, Json, JsonField } from "./json.js";
 export { Layout } from "./layout.js";
 export { Badge, Discard, Empty, Notice, RestoredDraft, Toasts } from "./notice.js";
 export { Progress } from "./progress.js";

@@ -1,5 +1,5 @@
 // JSON as it is, and a field in which it is written.
-import { html, useLayoutEffect, useRef, useState } from "../lib/preact.js";
+import { createContext, html, useContext, useLayoutEffect, useRef, useState } from "../lib/preact.js";
 import { CopyButton } from "./copy.js";
 import { TextArea } from "./form.js";
 
@@ -27,14 +27,39 @@ export function parse(text) {
   }
 }
 
+/** @typedef {import("../lib/draft.js").Unread} Unread */
+
+/** Where texts stay that are no JSON yet, while their fields are away; none: they go with the fields. */
+const Place = createContext(/** @type {{ texts: Map<string, Unread>, part: string, isLeft: boolean } | undefined} */ (undefined));
+
+/**
+ * Fields of a draft. A text of theirs that is no JSON yet stays with the draft while another tab is shown, and nothing is saved meanwhile (`checkJson`).
+ * @param {{ draft: import("../lib/draft.js").Draft<any>, part?: string, children: any }} props part: which fields they are, where a draft's are in several tabs
+ */
+export function DraftFields({ draft: { texts }, part = "", children }) {
+  const [place] = useState({ texts, part, isLeft: false });
+  useLayoutEffect(() => {
+    // Each field has its text again. What is left is of fields that are no more.
+    for (const [name, one] of texts) if (one.part == part) texts.delete(name);
+    // This comes before the fields are told the same. A field that goes alone was taken out, and its text goes with it.
+    return () => void (place.isLeft = true);
+  }, []);
+  return html`<${Place.Provider} value=${place}>${children}<//>`;
+}
+
 /**
  * A field with JSON. `onChange` is told the value whenever the text is one. While it is none, its form sends nothing
  * (`checkJson`); a field with a `check` says undefined then, too.
- * @param {{ label: string, value: unknown, onChange: (value: any) => void, hint?: any, at?: string, rows?: number, check?: (value: any) => string | undefined, kept?: { text?: string, of?: string } }} props check: what is wrong with a value; kept: where a text that is no value yet stays while the field is away
+ * @param {{ label: string, value: unknown, onChange: (value: any) => void, hint?: any, at?: string, rows?: number, check?: (value: any) => string | undefined, kept?: { text?: string, of?: string } }} props check: what is wrong with a value; kept: where a text that is no value yet stays while the field is away, unless it stays with the draft
  */
-export function JsonField({ value, onChange, rows = 12, check, kept = {}, ...field }) {
+export function JsonField({ value, onChange, rows = 12, check, kept, ...field }) {
   const now = JSON.stringify(value);
-  const [text, setText] = useState((kept.of === now && kept.text) || pretty(value));
+  const place = useContext(Place);
+  const name = field.at ?? field.label;
+  const [text, setText] = useState(() => {
+    const left = kept ?? place?.texts.get(name);
+    return left?.text !== undefined && left.of === now ? left.text : pretty(value);
+  });
   const read = (/** @type {string} */ text) => {
     const { error, value } = parse(text);
     const fault = error ?? check?.(value);
@@ -47,10 +72,13 @@ export function JsonField({ value, onChange, rows = 12, check, kept = {}, ...fie
     if (seen.current !== now && value !== undefined && now !== JSON.stringify(parsed)) setText(pretty(value));
     seen.current = now;
   }, [now]);
+  useLayoutEffect(() => () => {
+    if (place?.isLeft && error && !kept) place.texts.set(name, { part: place.part, text, of: now });
+  });
   const type = (/** @type {string} */ next) => {
     const { error, value } = read(next);
     setText(next);
-    Object.assign(kept, { text: error && next, of: now });
+    if (kept) Object.assign(kept, { text: error && next, of: now });
     if (check || value !== undefined) onChange(value);
   };
   return html`<${TextArea} ...${field} rows=${rows} value=${text} onInput=${type} error=${error} rest=${{ spellcheck: false, class: "code", "data-bad": error }} />`;

@@ -1,7 +1,7 @@
 // The editor of a message. The draft is previewed as it is, saved or not.
 import { difference } from "../../lib/api.js";
 import { html } from "../../lib/preact.js";
-import { AudienceEditor, CapEditor, Discard, Form, Input, isBlank, NumberInput, Ordered, put, RestoredDraft, ScheduleEditor, Select, Span, Text, TextArea, TriggerEditor } from "../../ui/index.js";
+import { AudienceEditor, CapEditor, Discard, DraftFields, Form, Input, isBlank, NumberInput, Ordered, put, RestoredDraft, ScheduleEditor, Select, Span, Text, TextArea, TriggerEditor } from "../../ui/index.js";
 import { Theme } from "../survey/look.js";
 import { blankVariant, fitting, letter, MODES, TRIGGERS } from "./kinds.js";
 import { trialClass, Try } from "./preview.js";
@@ -50,11 +50,11 @@ function Fields({ draft, type }) {
     </details>`;
 }
 
-/** @param {{ campaign: any, draft: import("../../lib/draft.js").Draft<any>, save: (change: any, version?: number) => Promise<void> }} props */
+/** @param {{ campaign: any, draft: import("../../lib/draft.js").Draft<any>, save: (change: any, version?: number, value?: any) => Promise<void> }} props */
 export const Editor = ({ campaign, draft, save }) => html`<${RestoredDraft} draft=${draft} />
     <div class=${trialClass()}>
-      <${Form} label="Message" onSubmit=${() => save(difference(draft.base, fitting(draft)), draft.version)} disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
-        <${Fields} draft=${draft} type=${campaign.type} />
+      <${Form} label="Message" onSubmit=${() => save(difference(draft.base, fitting(draft)), draft.version, fitting(draft))} disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
+        <${DraftFields} draft=${draft}><${Fields} draft=${draft} type=${campaign.type} /><//>
       <//>
       <${Try} campaign=${campaign} draft=${draft.value} changed=${draft.changed} />
     </div>`;
