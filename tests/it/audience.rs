@@ -5,6 +5,8 @@ use tests::providers::apns;
 use tests::session::{instruction_ids, text};
 use tests::{Session, TestApp, on_both_backends};
 
+use crate::attempts;
+
 on_both_backends!(
     null_removes_an_audience_wherever_there_need_be_none,
     an_event_says_where_its_subject_is,
@@ -13,6 +15,7 @@ on_both_backends!(
     events_of_all_names_of_a_subject_are_counted,
     what_became_of_surveys_is_known,
     an_attempt_that_was_dismissed_is_known,
+    whoever_only_opened_a_survey_has_not_answered_it,
     what_became_of_messages_is_known,
     a_test_is_no_interaction,
     a_sample_is_the_same_people_every_time,
@@ -194,6 +197,31 @@ async fn an_attempt_that_was_dismissed_is_known(app: &mut TestApp) {
     let path = format!("/v1/sdk/attempts/{}/dismiss", text(&started, "attemptId"));
     app.post(&path, &ada.credential(), &body).await.ok();
     assert_eq!(buys(app, &ada).await, 1, "dismissed");
+}
+
+async fn whoever_only_opened_a_survey_has_not_answered_it(app: &mut TestApp) {
+    let asked = app
+        .survey_with(
+            &json!({"mode": "link_only", "trigger": null, "flow": {"questions": [
+                {"id": "q1", "type": "statement", "title": "Hello"},
+                {"id": "q2", "type": "nps", "title": "How?"},
+            ]}}),
+        )
+        .await;
+    let answered =
+        json!({"kind": "survey_interaction", "interaction": "answered", "surveyIds": [asked]});
+    survey_for(app, json!({"include": answered})).await;
+    let ada = app.session("ada").await;
+    let attempt = attempts::start(app, &ada, asked).await;
+    assert_eq!(buys(app, &ada).await, 0, "started");
+    attempts::answer(app, &ada, &attempt, json!([["q1", null]]))
+        .await
+        .ok();
+    assert_eq!(buys(app, &ada).await, 0, "read");
+    attempts::answer(app, &ada, &attempt, json!([["q2", 9]]))
+        .await
+        .ok();
+    assert_eq!(buys(app, &ada).await, 1, "answered");
 }
 
 async fn what_became_of_messages_is_known(app: &mut TestApp) {

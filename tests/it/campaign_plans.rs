@@ -3,7 +3,7 @@
 use nudge_campaigns::campaign::Kind;
 use nudge_campaigns::runs;
 use nudge_db::{Rows, Timestamp, Tx};
-use nudge_pipeline::audience::{self, CountQuestion, PresentationQuestion, interactions};
+use nudge_pipeline::audience::{self, CountedAsOf, PresentationQuestion, interactions};
 use nudge_pipeline::history::LatestQuestion;
 use nudge_pipeline::{explain, history};
 use nudge_platform::claims;
@@ -70,6 +70,15 @@ async fn filled(app: &TestApp) -> (Uuid, i64) {
         let statement = tx.sql(text).bind(app_id).bind(survey).bind(now);
         statement.execute().await.unwrap();
     }
+    tx.sql(
+        "INSERT INTO audit_log (id, app_id, at, actor, action, resource, detail)
+         SELECT s.id, s.app_id, $1, 'server', 'person.properties_updated', 'person/' || a.number, '{}'
+         FROM subjects s JOIN aliases a ON a.subject_id = s.id",
+    )
+    .bind(now)
+    .execute()
+    .await
+    .unwrap();
     tx.sql("ANALYZE").execute().await.unwrap();
     tx.commit().await.unwrap();
     (survey, alias)
@@ -167,7 +176,7 @@ async fn what_firings_depend_on_is_found_by_indexes(app: &mut TestApp) {
             campaign_id,
             since: Timestamp(0),
         };
-        audience::counts(&mut tx, app_id, &[question], CountQuestion::now(now))
+        audience::counts(&mut tx, app_id, &[question], CountedAsOf::now(now))
             .await
             .unwrap();
         check_scans(&tx.plans(), "what caps count");
@@ -184,6 +193,14 @@ async fn what_firings_depend_on_is_found_by_indexes(app: &mut TestApp) {
         .await
         .unwrap();
     check_scans(&tx.plans(), "what came of an event");
+    let resource = format!("survey/{survey_id}");
+    explain::store::last_change(&mut tx, app_id, &resource, now)
+        .await
+        .unwrap();
+    let plan = tx.plans();
+    let is_of_resource = |line: &String| line.contains("audit_of_resource");
+    assert!(plan.iter().any(is_of_resource), "{plan:#?}");
+    check_plan(&plan, tx.dialect(), "the last change of a campaign");
     drop(tx);
     emptied(app).await;
 }

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use nudge_apps::key::Kind;
 use serde_json::{Value, json};
 use tests::client::Answer;
 use tests::session::text;
@@ -9,13 +10,20 @@ use tests::{Credential, TestApp, on_both_backends};
 
 on_both_backends!(
     each_kind_of_message_is_taken_in_full_and_in_short,
+    a_batch_is_called_import_too,
     what_a_batch_says_is_taken_in_order,
     a_time_that_was_put_right_is_not_shifted_again,
     a_server_says_whose_an_anonymous_id_is,
     what_is_sent_again_changes_nothing,
+    equal_messages_that_say_no_time_are_several,
+    of_one_id_the_first_message_alone_counts,
     one_message_spoils_no_other,
+    a_client_that_never_gives_up_hears_of_success,
     definitions_consent_and_deletions_hold_for_messages,
     a_request_without_messages_is_refused,
+    a_batch_has_more_messages_than_a_request_of_ingest_events,
+    refusals_have_a_message,
+    messages_that_cannot_be_committed_are_503_whatever_the_reason,
 );
 
 pub(crate) fn basic(key: &str) -> Credential {
@@ -148,6 +156,25 @@ async fn each_kind_of_message_is_taken_in_full_and_in_short(app: &mut TestApp) {
     assert_eq!(properties, json!({"plan": "i"}));
 }
 
+/// By Segment's clients for .NET, Java, Android and Ruby; that for Java ends the path with a slash.
+async fn a_batch_is_called_import_too(app: &mut TestApp) {
+    let batch = json!({"batch": [{"type": "track", "event": "x", "userId": "ada"}]});
+    for kind in ["import", "import/", "batch/", "b/"] {
+        taken(&say(app, kind, &batch).await);
+    }
+    let message = json!({"event": "y", "userId": "ada"});
+    taken(&say(app, "track/", &message).await);
+    assert_eq!(names(&events(app).await), ["x", "x", "x", "x", "y"]);
+    say(app, "sing/", &message).await.refused(404, "not_found");
+    // It is no message of a batch.
+    let inner = json!({"batch": [{"type": "import", "userId": "ada"}]});
+    let refused = say(app, "import", &inner).await;
+    assert_eq!(
+        errors(&refused),
+        [("/batch/0/type".to_owned(), "invalid".to_owned())]
+    );
+}
+
 async fn what_a_batch_says_is_taken_in_order(app: &mut TestApp) {
     // What somebody is decides what their events do.
     let audience = json!({"include": {"all": [{"kind": "user_property",
@@ -260,6 +287,40 @@ async fn what_is_sent_again_changes_nothing(app: &mut TestApp) {
     );
 }
 
+/// What follows from the time of arrival is the same for all of a request, and another each time that it is sent.
+async fn equal_messages_that_say_no_time_are_several(app: &mut TestApp) {
+    let untimed = json!({"type": "track", "event": "x", "userId": "ada", "properties": {"n": 1}});
+    let batch = json!({"batch": [untimed, untimed, untimed]});
+    taken(&say(app, "batch", &batch).await);
+    assert_eq!(names(&events(app).await), ["x", "x", "x"]);
+    let mut timed = untimed.clone();
+    timed["timestamp"] = json!(app.time(-5));
+    for _ in 0..2 {
+        taken(&say(app, "batch", &json!({"batch": [timed, timed]})).await);
+    }
+    assert_eq!(events(app).await.len(), 4);
+    // What is too long to be a time is none, and is not kept for each message.
+    let batch = json!({"sentAt": "2026".repeat(1_000), "batch": [untimed]});
+    taken(&say(app, "batch", &batch).await);
+    assert_eq!(events(app).await.len(), 5);
+}
+
+async fn of_one_id_the_first_message_alone_counts(app: &mut TestApp) {
+    let message = json!({"type": "track", "event": "x", "userId": "ada", "messageId": "m-1"});
+    let mut old = message.clone();
+    old["timestamp"] = json!("2020-01-01T00:00:00Z");
+    let refused = say(app, "batch", &json!({"batch": [old, message]})).await;
+    let expected = [
+        ("/batch/0", "timestamp_out_of_window"),
+        ("/batch/1", "duplicate_event_id_in_batch"),
+    ];
+    let expected = expected.map(|(pointer, code)| (pointer.to_owned(), code.to_owned()));
+    assert_eq!(errors(&refused), expected);
+    assert_eq!(app.stored("x").await, 0);
+    taken(&say(app, "batch", &json!({"batch": [message, message]})).await);
+    assert_eq!(app.stored("x").await, 1);
+}
+
 async fn one_message_spoils_no_other(app: &mut TestApp) {
     let batch = json!({"batch": [
         {"type": "track", "event": "first", "userId": "ada"},
@@ -298,6 +359,33 @@ async fn one_message_spoils_no_other(app: &mut TestApp) {
     let path = app.path("/events?verdict=rejected");
     let data = app.get(&path, &app.viewer()).await.ok();
     assert_eq!(data["items"].as_array().unwrap().len(), 4);
+}
+
+/// `RudderStack`'s first clients for Android and iOS send what is answered 400 again every second, and nothing else.
+async fn a_client_that_never_gives_up_hears_of_success(app: &mut TestApp) {
+    let batch = |library: &str| {
+        let context = json!({"library": {"name": library, "version": "1.20.0"}});
+        json!({"sentAt": app.time(0), "batch": [
+            {"type": "track", "event": "old", "userId": "ada", "timestamp": "2020-01-01T00:00:00Z", "context": context},
+            {"type": "track", "event": "new", "userId": "ada", "messageId": format!("{library}-1"), "context": context},
+        ]})
+    };
+    let libraries = ["com.rudderstack.android.sdk.core", "rudder-ios-library"];
+    for library in libraries {
+        taken(&say(app, "batch", &batch(library)).await);
+    }
+    assert_eq!(names(&events(app).await), ["new", "new"]);
+    let path = app.path("/events?verdict=rejected");
+    let data = app.get(&path, &app.viewer()).await.ok();
+    assert_eq!(data["items"].as_array().unwrap().len(), 2);
+
+    // Others are told, and a bad key is one for all.
+    let refused = say(app, "batch", &batch("analytics-node")).await;
+    assert_eq!(errors(&refused)[0].1, "timestamp_out_of_window");
+    let path = "/v1/compat/v1/batch";
+    app.post(path, &basic("wk_nobody"), &batch("rudder-ios-library"))
+        .await
+        .refused(401, "invalid_credentials");
 }
 
 async fn definitions_consent_and_deletions_hold_for_messages(app: &mut TestApp) {
@@ -356,7 +444,7 @@ async fn definitions_consent_and_deletions_hold_for_messages(app: &mut TestApp) 
 }
 
 async fn a_request_without_messages_is_refused(app: &mut TestApp) {
-    let many = vec![json!({"type": "track", "event": "x", "userId": "ada"}); 501];
+    let many = vec![json!({"type": "track", "event": "x", "userId": "ada"}); 8_193];
     for (batch, pointer) in [
         (json!({}), "/batch"),
         (json!({"batch": []}), "/batch"),
@@ -379,4 +467,60 @@ async fn a_request_without_messages_is_refused(app: &mut TestApp) {
     say(app, "batch", &json!({"batch": [twice]}))
         .await
         .refused(413, "payload_too_large");
+}
+
+/// Clients fill a batch by its bytes.
+async fn a_batch_has_more_messages_than_a_request_of_ingest_events(app: &mut TestApp) {
+    let message = |number: usize| json!({"type": "track", "event": "x", "userId": "ada", "messageId": format!("m-{number}")});
+    let messages: Vec<Value> = (0..1_200).map(message).collect();
+    let batch = json!({ "batch": messages });
+    for _ in 0..2 {
+        taken(&say(app, "batch", &batch).await);
+        assert_eq!(app.stored("x").await, 1_200);
+    }
+}
+
+/// Clients in Python take a body without one for no answer, and try again for minutes.
+async fn refusals_have_a_message(app: &mut TestApp) {
+    let path = "/v1/compat/v1/track";
+    let message = json!({"event": "x", "userId": "ada"});
+    let large =
+        json!({"event": "x", "userId": "ada", "properties": {"text": "x".repeat(1_100_000)}});
+    let scopeless = app.key(Kind::Server, &[]).await;
+    for (status, answer) in [
+        (400, say(app, "track", &json!({"event": "x"})).await),
+        (400, say(app, "batch", &json!({})).await),
+        (401, app.post(path, &basic("wk_nobody"), &message).await),
+        (403, app.post(path, &basic(&scopeless), &message).await),
+        (404, say(app, "sing", &message).await),
+        (413, say(app, "track", &large).await),
+    ] {
+        let problem = answer.problem();
+        assert_eq!(answer.status, status, "{problem}");
+        assert_eq!(problem["message"], problem["detail"]);
+    }
+    // The other routes' clients have theirs in `detail`.
+    let refused = app.post("/v1/sdk/ingest", &app.backend(), &json!({})).await;
+    assert_eq!(refused.problem().get("message"), None);
+}
+
+/// A table that is gone is no outage of the database, and yet a reason to send messages again.
+async fn messages_that_cannot_be_committed_are_503_whatever_the_reason(app: &mut TestApp) {
+    let message = json!({"event": "opened", "userId": "ada", "messageId": "m-1"});
+    let rename = async |statement: &'static str| {
+        let mut tx = app.services().db.write().await.unwrap();
+        tx.sql(statement).execute().await.unwrap();
+        tx.commit().await.unwrap();
+    };
+    rename("ALTER TABLE pending RENAME TO away").await;
+    let refused = say(app, "track", &message).await;
+    refused.refused(503, "unavailable");
+    assert!(!refused.header("retry-after").is_empty());
+    rename("ALTER TABLE away RENAME TO pending").await;
+    app.until("the event is taken", async || {
+        say(app, "track", &message).await.status == 200
+    })
+    .await;
+    app.settle().await;
+    assert_eq!(app.stored("opened").await, 1);
 }

@@ -97,6 +97,8 @@ fn complaints_repeat_no_secret() {
     let (file, data) = (folder.path().join("nudge.toml"), folder.path().join("data"));
     let complaint_of = |variable: (&str, &str)| {
         let mut program = child::program(site!());
+        // It would come before the file's.
+        program.env_remove("NUDGE_SECRETS__MASTER_KEY");
         program.env(variable.0, variable.1);
         program.args(["check", "--config"]).arg(&file);
         let text = complaint(&program.arg("--data-dir").arg(&data).output().unwrap());

@@ -18,6 +18,7 @@ use crate::concurrency::join;
 on_both_backends!(
     a_link_signs_in_once_and_within_ten_minutes,
     of_two_who_use_a_link_one_is_signed_in,
+    a_cookie_that_is_no_text_shuts_nobody_out,
     other_sites_pages_change_nothing,
     other_hosts_names_open_nothing,
     a_token_wins_and_sdk_routes_look_at_no_cookie,
@@ -105,6 +106,17 @@ async fn of_two_who_use_a_link_one_is_signed_in(app: &mut TestApp) {
             answer.refused(401, "invalid_credentials");
         }
     }
+}
+
+async fn a_cookie_that_is_no_text_shuts_nobody_out(app: &mut TestApp) {
+    let answer = app.sign_in(app.console_code()).await;
+    let (secret, _) = cookie(&answer, "nudge");
+    // Another site of the domain has set it.
+    let cookies = [b"theme=\xe9; nudge=".as_slice(), secret.as_bytes()].concat();
+    let request = app
+        .request(Method::GET, "/console/session", &own_page())
+        .header("cookie", cookies);
+    client::send(request).await.ok();
 }
 
 async fn other_sites_pages_change_nothing(app: &mut TestApp) {

@@ -16,6 +16,7 @@ on_both_backends!(
     what_a_provider_can_not_take_now_is_sent_again_as_it_was,
     a_delivery_whose_outcome_is_unknown_is_not_sent_again,
     what_waits_for_its_place_is_not_sent_once_it_was_handed_over,
+    what_waits_for_its_place_is_not_given_up_once_it_was_handed_over,
     what_was_handed_over_once_more_stays_as_it_is,
     what_is_queued_waits_while_its_campaign_is_paused,
     what_waited_for_its_campaign_keeps_quiet_hours,
@@ -139,9 +140,10 @@ async fn a_delivery_whose_outcome_is_unknown_is_not_sent_again(app: &mut TestApp
     assert_eq!(providers.apns.received().len(), 1);
 }
 
-/// Messages of an app that are with a service at a time, and some that wait for their places.
+/// Messages of an app that are with a service at a time, and some that wait for their places: as many as take theirs together,
+/// whichever of them do first.
 const WITH_SERVICE: usize = 256;
-const WAITING: usize = 44;
+const WAITING: usize = 64;
 
 /// Waits until the sender has no message in hand, then until it has found out about those that it has claimed nevertheless, and nothing
 /// is left to be done.
@@ -157,8 +159,9 @@ async fn nothing_is_left(app: &TestApp) {
     .await;
 }
 
-/// A process that was taken for dead has claimed messages once more and handed them over, while it still has them in hand from before.
-async fn what_waits_for_its_place_is_not_sent_once_it_was_handed_over(app: &mut TestApp) {
+/// As many messages are with the service as may be, and others wait for their places. A process that was taken for dead has claimed
+/// those once more and handed them over, while it still has them in hand from before. Answers the campaign too.
+async fn handed_over_from_other_hands(app: &mut TestApp) -> (Providers, Hold, String) {
     let (providers, ada, campaign) = shop(app).await;
     let hold = Hold::default();
     let taken = Reply {
@@ -185,7 +188,11 @@ async fn what_waits_for_its_place_is_not_sent_once_it_was_handed_over(app: &mut 
         &[],
     )
     .await;
+    (providers, hold, campaign)
+}
 
+async fn what_waits_for_its_place_is_not_sent_once_it_was_handed_over(app: &mut TestApp) {
+    let (providers, hold, _) = handed_over_from_other_hands(app).await;
     hold.release();
     app.until("what is with the service is not taken", async || {
         app.count("deliveries WHERE status = 'delivered'").await >= WITH_SERVICE
@@ -195,6 +202,22 @@ async fn what_waits_for_its_place_is_not_sent_once_it_was_handed_over(app: &mut 
     assert_eq!(providers.apns.received().len(), WITH_SERVICE);
     let unknown = "deliveries WHERE status = 'sent' AND reason = 'outcome_unknown'";
     assert_eq!(app.count(unknown).await, WAITING);
+}
+
+/// Without a hand-over they would be given up until their campaign runs again.
+async fn what_waits_for_its_place_is_not_given_up_once_it_was_handed_over(app: &mut TestApp) {
+    let (_providers, hold, campaign) = handed_over_from_other_hands(app).await;
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    app.patch(&path, &app.editor(), &json!({"status": "paused"}))
+        .await
+        .ok();
+    hold.release();
+    app.until("a delivery is in hand", async || {
+        app.services().pipeline.deliveries().is_empty()
+    })
+    .await;
+    let looked_after = "deliveries WHERE status = 'sent' AND due_at IS NOT NULL";
+    assert_eq!(app.count(looked_after).await, WAITING);
 }
 
 /// What became of the hand-over before is noted late, as by a process that did not hear that it was noted already.

@@ -305,6 +305,27 @@ fn a_default_port_that_is_taken_is_said() {
     assert!(first.contains("--listen"), "{first}");
 }
 
+/// An address for operators that somebody chose is listened on, also where it is the default.
+#[test]
+fn the_default_address_for_operators_may_be_chosen() {
+    let (folder, address) = (folder(), "127.0.0.1:9464");
+    let file = folder.path().join("nudge.toml");
+    std::fs::write(&file, format!("[server]\nopsListen = \"{address}\"")).unwrap();
+    let dev = || {
+        let mut program = child::program(site!());
+        program.args(["dev", "--listen", address, "--data-dir"]);
+        program.arg(folder.path());
+        program
+    };
+    let by_file = dev().arg("--config").arg(&file).output();
+    let by_variable = dev().env("NUDGE_SERVER__OPS_LISTEN", address).output();
+    for output in [by_file, by_variable] {
+        let refused = String::from_utf8(output.unwrap().stderr).unwrap();
+        let twice = "`server.opsListen` is `server.listen`";
+        assert!(refused.contains(twice), "{refused}");
+    }
+}
+
 /// `check` fails where `serve` would.
 #[test]
 fn addresses_that_cannot_be_listened_on_are_refused_with_what_to_do() {

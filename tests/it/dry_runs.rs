@@ -134,10 +134,17 @@ async fn a_definition_is_proposed_from_recent_events(app: &mut TestApp) {
     let events: Vec<Value> = (0..30)
         .map(|number| {
             let plan = if number % 2 == 0 { "free" } else { "pro" };
-            let properties = json!({"total": number, "plan": plan, "on": "2026-01-31", "note": format!("note {number}"), "cart": {"items": 1}});
+            let properties = json!({
+                "total": number, "plan": plan, "on": "2026-01-31", "at": "2026-01-31 09:30:00",
+                "note": format!("note {number}"), "cart": {"items": 1},
+            });
             app.event(&ada, "purchase", &properties)
         })
-        .chain([app.event(&ada, "purchase", &json!({"total": 1, "plan": "pro", "note": null}))])
+        .chain([app.event(
+            &ada,
+            "purchase",
+            &json!({"total": 1, "plan": "pro", "note": null}),
+        )])
         .collect();
     app.ingest(&ada, &events).await.ok();
     let path = app.path("/event-definitions/infer");
@@ -148,6 +155,7 @@ async fn a_definition_is_proposed_from_recent_events(app: &mut TestApp) {
     assert_eq!(
         proposed["properties"],
         json!([
+            {"name": "at", "type": "string", "required": false},
             {"name": "note", "type": "string", "required": false},
             {"name": "on", "type": "date", "required": false},
             {"name": "plan", "type": "enum", "required": true, "enumValues": ["free", "pro"]},

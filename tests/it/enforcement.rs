@@ -12,6 +12,7 @@ on_both_backends!(
     what_violations_say_is_bounded,
     a_definition_counts_what_it_saw_in_24_hours,
     observed_violations_and_repetitions_are_counted_once,
+    an_event_that_breaks_again_under_another_name_has_a_letter_of_that_name,
 );
 
 /// The definition's counts of 24 hours.
@@ -198,5 +199,43 @@ async fn observed_violations_and_repetitions_are_counted_once(app: &mut TestApp)
         counts(app, &made).await,
         [1, 1],
         "the dead letter of an event counts once"
+    );
+}
+
+async fn an_event_that_breaks_again_under_another_name_has_a_letter_of_that_name(
+    app: &mut TestApp,
+) {
+    for name in ["order_completed", "order_placed"] {
+        app.define(name, &json!({"properties": total()})).await;
+    }
+    let ada = app.session("ada").await;
+    let mut event = app.event(&ada, "order_completed", &json!({"n": 1}));
+    let data = app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
+    let id = text(&data["errors"][0], "deadLetterId");
+    event["name"] = json!("order_placed");
+    event["properties"] = json!({"n": 2});
+    let data = app.ingest(&ada, &[event]).await.ok();
+    assert_eq!(data["errors"][0]["deadLetterId"], json!(id));
+
+    let get = async |rest: &str| {
+        let path = app.path(&format!("/dead-letters{rest}"));
+        app.get(&path, &app.viewer()).await.ok()
+    };
+    let letter = get(&format!("/{id}")).await;
+    assert_eq!(letter["eventName"], "order_placed");
+    assert_eq!(letter["event"]["properties"], json!({"n": 2}));
+    let found = get("?eventName=order_placed").await;
+    assert_eq!(found["items"][0]["id"], json!(id));
+    let found = get("?eventName=order_completed").await;
+    assert_eq!(found["items"], json!([]));
+
+    let path = app.path(&format!("/dead-letters/{id}/replay"));
+    let body = json!({"patch": {"total": 1}});
+    let replayed = app.post(&path, &app.editor(), &body).await.ok();
+    assert_eq!(replayed["status"], "replayed");
+    let stored: Vec<(String, String)> = app.rows("SELECT name, properties FROM events").await;
+    assert_eq!(
+        stored,
+        [("order_placed".to_owned(), r#"{"n":2,"total":1}"#.to_owned())]
     );
 }

@@ -1,6 +1,5 @@
 //! Why campaigns fire or do not, for an event and a subject (contract 13, `explain`).
 
-use nudge_campaigns::settings::Cap;
 use serde_json::{Value, json};
 use tests::session::{event_id, text};
 use tests::{Session, TestApp, on_both_backends};
@@ -15,12 +14,9 @@ on_both_backends!(
     an_audience_that_fails_is_the_reason_and_says_what_it_met,
     a_sample_that_fails_is_the_reason,
     status_and_consent_are_those_of_the_event,
-    what_was_suppressed_says_by_what,
-    what_its_own_batch_has_issued_counts,
     what_waits_says_until_when,
     a_delay_is_explained_while_it_goes_on_and_when_it_is_over,
     what_was_decided_after_a_delay_is_explained_as_of_then,
-    caps_after_a_delay_are_those_of_then,
     a_delay_that_was_cancelled_is_explained,
     paused_campaigns_and_other_events_are_explained,
     plugins_of_the_apps_own_are_named,
@@ -56,7 +52,7 @@ pub(crate) async fn sends(
 }
 
 /// Whether the checks of a name hold, in order.
-fn checks(explained: &Value, check: &str) -> Vec<bool> {
+pub(crate) fn checks(explained: &Value, check: &str) -> Vec<bool> {
     let steps = explained["steps"].as_array().unwrap().iter();
     let of_name = steps.filter(|step| step["check"] == check);
     of_name
@@ -298,77 +294,6 @@ async fn status_and_consent_are_those_of_the_event(app: &mut TestApp) {
     assert!(details(&explained, "consent")[0].ends_with("as of now"));
 }
 
-async fn what_was_suppressed_says_by_what(app: &mut TestApp) {
-    app.set(|settings| {
-        settings.frequency.surveys = Some(Cap {
-            max: 1,
-            window_days: 7,
-        });
-    })
-    .await;
-    let survey = app.survey(&trigger()).await;
-    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
-    let first = sends(app, &ada, "purchase", json!({})).await;
-    let second = sends(app, &ada, "purchase", json!({})).await;
-    let third = sends(app, &ada, "purchase", json!({})).await;
-    let explained = explain(app, survey, &ada, &first).await;
-    assert_eq!(
-        (&explained["outcome"], checks(&explained, "caps")),
-        (&json!("fired"), vec![true])
-    );
-    // The day's first is noted with its event, others follow from the decision.
-    for event in [&second, &third] {
-        let explained = explain(app, survey, &ada, event).await;
-        assert_eq!(explained["outcome"], "suppressed", "{explained}");
-        assert_eq!(checks(&explained, "caps"), [false]);
-        assert_eq!(details(&explained, "caps"), ["global_cap: 1 of 1"]);
-    }
-    let refusal = json!({"anonymousId": "bob", "messaging": false});
-    app.post("/v1/sdk/consent", &bob.credential(), &refusal)
-        .await
-        .ok();
-    let event = sends(app, &bob, "purchase", json!({})).await;
-    let explained = explain(app, survey, &bob, &event).await;
-    assert_eq!(
-        (&explained["outcome"], checks(&explained, "consent")),
-        (&json!("suppressed"), vec![false])
-    );
-}
-
-async fn what_its_own_batch_has_issued_counts(app: &mut TestApp) {
-    app.set(|settings| {
-        settings.frequency.surveys = Some(Cap {
-            max: 1,
-            window_days: 7,
-        });
-    })
-    .await;
-    let of_priority = |priority: u8| json!({"trigger": trigger(), "priority": priority});
-    let winner = app.survey_with(&of_priority(9)).await;
-    let loser = app.survey_with(&of_priority(1)).await;
-    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
-    let event = sends(app, &ada, "purchase", json!({})).await;
-    let explained = explain(app, winner, &ada, &event).await;
-    assert_eq!(
-        (&explained["outcome"], checks(&explained, "caps")),
-        (&json!("fired"), vec![true])
-    );
-    let explained = explain(app, loser, &ada, &event).await;
-    assert_eq!(explained["outcome"], "suppressed", "{explained}");
-    assert_eq!(details(&explained, "caps"), ["global_cap: 1 of 1"]);
-    assert_eq!(checks(&explained, "caps"), [false]);
-
-    let events = [0, 1, 2].map(|_| app.event(&bob, "purchase", &json!({})));
-    app.ingest_and_ask(&bob, &events).await;
-    app.settle().await;
-    // The day's first is noted with its event, others follow from the decision.
-    for event in &events[1..] {
-        let explained = explain(app, winner, &bob, &event_id(event)).await;
-        assert_eq!(explained["outcome"], "suppressed", "{explained}");
-        assert_eq!(checks(&explained, "caps"), [false], "{explained}");
-    }
-}
-
 async fn what_waits_says_until_when(app: &mut TestApp) {
     let hour = |seconds: i64| app.time(seconds)[11..16].to_owned();
     let quiet = json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"});
@@ -397,7 +322,7 @@ async fn what_waits_says_until_when(app: &mut TestApp) {
 }
 
 /// A survey after ten minutes, for whoever has visited, and an event for it.
-async fn delayed(app: &TestApp, session: &Session, more: Value) -> (Uuid, String) {
+pub(crate) async fn delayed(app: &TestApp, session: &Session, more: Value) -> (Uuid, String) {
     let mut late = trigger();
     late["delaySeconds"] = json!(600);
     late["cancelOn"] = json!([{"eventName": "refunded"}]);
@@ -411,7 +336,12 @@ async fn delayed(app: &TestApp, session: &Session, more: Value) -> (Uuid, String
 }
 
 /// What is explained once the delay is over.
-async fn after_the_delay(app: &TestApp, survey: Uuid, session: &Session, event: &str) -> Value {
+pub(crate) async fn after_the_delay(
+    app: &TestApp,
+    survey: Uuid,
+    session: &Session,
+    event: &str,
+) -> Value {
     app.advance(601);
     app.until("the timer is done", async || app.count("timers").await == 0)
         .await;
@@ -462,25 +392,6 @@ async fn what_was_decided_after_a_delay_is_explained_as_of_then(app: &mut TestAp
         !checks(&explained, "audience").last().unwrap(),
         "{explained}"
     );
-}
-
-async fn caps_after_a_delay_are_those_of_then(app: &mut TestApp) {
-    let ada = app.session("ada").await;
-    let cap = json!({"perSubject": {"max": 1, "windowDays": "lifetime"}});
-    let more = json!({"frequencyCap": cap, "audience": null});
-    let (survey, first) = delayed(app, &ada, more).await;
-    let second = sends(app, &ada, "purchase", json!({})).await;
-    after_the_delay(app, survey, &ada, &first).await;
-    // Both were due at once: either may have taken what the cap leaves.
-    let mut outcomes = Vec::new();
-    for event in [first, second] {
-        let explained = explain(app, survey, &ada, &event).await;
-        assert_eq!(checks(&explained, "delay"), [true], "{explained}");
-        assert_eq!(details(&explained, "caps").len(), 1, "{explained}");
-        outcomes.push(text(&explained, "outcome"));
-    }
-    outcomes.sort_unstable();
-    assert_eq!(outcomes, ["fired", "suppressed"]);
 }
 
 async fn a_delay_that_was_cancelled_is_explained(app: &mut TestApp) {

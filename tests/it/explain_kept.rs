@@ -1,9 +1,11 @@
 //! Explanations by decisions that were kept (contract 13, `explain`): of sessions that begin, of people who became one, and where
 //! nobody can be asked any longer.
 
+use nudge_db::Rows;
 use serde_json::{Value, json};
 use tests::session::text;
 use tests::{TestApp, on_both_backends};
+use uuid::Uuid;
 
 use crate::explain::{details, explain, sends, trigger};
 use crate::guests;
@@ -13,7 +15,11 @@ on_both_backends!(
     what_was_decided_before_a_merge_is_explained_by_the_decision,
     what_fired_stays_explained_when_its_plugin_or_its_segment_is_gone,
     an_event_on_which_the_plugin_fails_is_explained_without_a_letter,
+    the_status_of_then_is_known_whatever_was_noted_after_it,
 );
+
+/// Statements, each of as many rows as fit, that leave more than 10,000 entries.
+const STATEMENTS: usize = 20;
 
 #[track_caller]
 fn every_step_passed(explained: &Value) {
@@ -118,4 +124,64 @@ async fn an_event_on_which_the_plugin_fails_is_explained_without_a_letter(app: &
     let fails = format!("{} {} fails", guests::name(1), guests::version(1));
     assert!(detail.starts_with(&fails), "{detail}");
     assert!(detail.contains("as of now"), "{detail}");
+}
+
+async fn the_status_of_then_is_known_whatever_was_noted_after_it(app: &mut TestApp) {
+    let draft = json!({"trigger": trigger(), "status": "draft"});
+    let campaign = app.campaign(&draft).await;
+    let path = app.path(&format!("/campaigns/{campaign}"));
+    let ada = app.session("ada").await;
+    let set = async |status: &str| {
+        // Changes and events are told apart by their times.
+        app.advance(1);
+        let change = json!({"status": status});
+        app.patch(&path, &app.editor(), &change).await.ok();
+    };
+    let tried = async || {
+        app.advance(1);
+        let (test, to_ada) = (format!("{path}/test-send"), json!({"anonymousId": "ada"}));
+        app.post(&test, &app.editor(), &to_ada).await.data(202);
+        app.advance(1);
+        sends(app, &ada, "purchase", json!({})).await
+    };
+    let of_draft = tried().await;
+    set("active").await;
+    set("paused").await;
+    let of_paused = tried().await;
+    app.advance(1);
+    others_are_noted(app).await;
+    app.advance(1);
+    let behind_others = sends(app, &ada, "purchase", json!({})).await;
+    set("active").await;
+
+    let campaign = Uuid::parse_str(&campaign).unwrap();
+    for (event, status) in [
+        (of_draft, "draft"),
+        (of_paused, "paused"),
+        (behind_others, "paused"),
+    ] {
+        let explained = explain(app, campaign, &ada, &event).await;
+        assert_eq!(explained["outcome"], "not_fired", "{explained}");
+        let was = format!("the campaign was {status}, in version ");
+        let detail = &details(&explained, "status")[0];
+        assert!(detail.starts_with(&was), "{detail}");
+    }
+}
+
+/// What backends' updates of people leave in the audit log.
+async fn others_are_noted(app: &TestApp) {
+    let mut tx = app.services().db.write().await.unwrap();
+    for _ in 0..STATEMENTS {
+        let ids = (0..Rows::MOST).map(|_| app.id());
+        tx.with_rows("v(id)", Rows::new().uuids(ids))
+            .push(" INSERT INTO audit_log (id, app_id, at, actor, action, resource, detail) SELECT v.id, ")
+            .push_bind(app.access.app_id)
+            .push(", ")
+            .push_bind(app.clock.now())
+            .push(", 'key/k', 'person.properties_updated', 'person/p', '{}' FROM v")
+            .execute()
+            .await
+            .unwrap();
+    }
+    tx.commit().await.unwrap();
 }

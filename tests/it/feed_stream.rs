@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 on_both_backends!(
     events_are_sent_as_they_are_committed,
     a_stream_goes_on_where_another_one_ended,
+    a_stream_goes_on_where_one_ended_that_had_sent_nothing,
     a_stream_that_goes_on_finds_what_was_committed_late,
     a_stream_that_began_before_a_restore_goes_on_after_it,
     more_than_fifty_a_second_are_a_sample,
@@ -30,6 +31,8 @@ const HANGS: Duration = Duration::from_mins(1);
 struct Stream {
     response: Response,
     text: String,
+    /// The id that it begins with.
+    begun: String,
 }
 
 /// A part of a stream: its event and id, and its data.
@@ -55,9 +58,11 @@ impl Stream {
         let mut stream = Self {
             response,
             text: String::new(),
+            begun: String::new(),
         };
-        // It has begun.
-        assert_eq!(stream.block().await.as_deref(), Some("retry: 1000"));
+        let begun = stream.block().await.unwrap();
+        let id = begun.strip_prefix("retry: 1000\nid: ").unwrap();
+        id.clone_into(&mut stream.begun);
         stream
     }
 
@@ -154,8 +159,10 @@ async fn events_are_sent_as_they_are_committed(app: &mut TestApp) {
 
     // Silence is told to be one.
     let begun = Instant::now();
-    assert_eq!(opened.block().await.as_deref(), Some(": heartbeat"));
+    let silence = opened.block().await.unwrap();
     assert!(begun.elapsed() <= Duration::from_secs(20));
+    let id = silence.strip_prefix(": heartbeat\nid: ").unwrap();
+    Stream::open(app, "?name=opened", Some(id)).await;
 }
 
 async fn a_stream_goes_on_where_another_one_ended(app: &mut TestApp) {
@@ -186,6 +193,34 @@ async fn a_stream_goes_on_where_another_one_ended(app: &mut TestApp) {
         .request(Method::GET, &path, &app.viewer())
         .header("last-event-id", "7");
     send(request).await.refused(400, "invalid_cursor");
+}
+
+async fn a_stream_goes_on_where_one_ended_that_had_sent_nothing(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let event = app.event(&ada, "before", &json!({}));
+    app.ingest(&ada, &[event]).await.ok();
+    let begun = Stream::open(app, "", None).await.begun;
+    app.advance(1);
+    let event = app.event(&ada, "meanwhile", &json!({}));
+    app.ingest(&ada, &[event]).await.ok();
+    app.advance(1);
+    let mut refused = app.event(&ada, "refused", &json!({}));
+    refused["timestamp"] = json!("2020-01-01T00:00:00Z");
+    app.ingest(&ada, &[refused]).await.ok();
+
+    let mut stream = Stream::open(app, "", Some(&begun)).await;
+    // Nor does that one have to send anything.
+    let begun = stream.begun.clone();
+    let (names, last) = stream.names(2).await;
+    assert_eq!(names, ["meanwhile", "refused"]);
+    let mut again = Stream::open(app, "", Some(&begun)).await;
+    assert_eq!(again.names(2).await.0, names);
+    app.advance(1);
+    let event = app.event(&ada, "after", &json!({}));
+    app.ingest(&ada, &[event]).await.ok();
+    assert_eq!(stream.names(1).await.0, ["after"]);
+    let mut stream = Stream::open(app, "", Some(&last)).await;
+    assert_eq!(stream.names(1).await.0, ["after"]);
 }
 
 async fn a_stream_that_goes_on_finds_what_was_committed_late(app: &mut TestApp) {
@@ -392,6 +427,7 @@ async fn a_stream_ends_with_its_token_and_its_app(app: &mut TestApp) {
     let mut of_other = Stream {
         response: of_other,
         text: String::new(),
+        begun: String::new(),
     };
     app.delete(&format!("/v1/apps/{app_id}"), &app.admin())
         .await

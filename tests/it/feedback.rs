@@ -23,6 +23,7 @@ on_both_backends!(
     who_has_opened_a_survey_has_seen_it,
     a_button_that_is_there_once_goes_when_the_survey_is_complete,
     a_cursor_sees_a_button_when_it_comes,
+    a_cursor_sees_a_button_that_is_on_offer_for_longer,
     a_button_that_comes_while_a_poll_waits_is_in_its_answer,
     a_waiting_poll_sees_when_an_audience_holds,
     two_buttons_of_one_person_become_one,
@@ -196,6 +197,8 @@ async fn an_open_survey_is_answered_as_it_is_shown(app: &mut TestApp) {
     for parts in [
         json!({"surveyVersion": seen}),
         json!({"surveyVersion": seen, "instructionId": id}),
+        // The button shows which.
+        json!({"instructionId": id}),
     ] {
         let started = try_start(app, &ada, survey, parts).await.data(201);
         assert_eq!(&started["surveyVersion"], seen);
@@ -378,6 +381,40 @@ async fn a_cursor_sees_a_button_when_it_comes(app: &mut TestApp) {
     set(app, survey, json!({"name": "Other"})).await;
     let (new, _) = next(Some(&cursor)).await;
     assert_eq!(new, 1);
+}
+
+async fn a_cursor_sees_a_button_that_is_on_offer_for_longer(app: &mut TestApp) {
+    let survey = button(app, json!({})).await;
+    let ada = app.session("ada").await;
+    let first = app.poll(&ada, "").await.ok();
+    let mut known = first["items"][0].clone();
+    let id = text(&known, "instructionId");
+    app.acknowledge(&ada, &id, "displayed").await;
+    let mut cursor = text(&first, "nextCursor");
+    let mut heard = Vec::new();
+    // Neither a cursor nor a session lasts longer than a day.
+    for hours in (16..=192).step_by(16) {
+        app.advance(16 * 3_600);
+        let ada = app.session("ada").await;
+        let polled = app.poll(&ada, &format!("?cursor={cursor}")).await.ok();
+        cursor = text(&polled, "nextCursor");
+        for item in polled["items"].as_array().unwrap() {
+            assert_eq!(text(item, "instructionId"), id);
+            assert!(text(item, "expiresAt") > text(&known, "expiresAt"));
+            known = item.clone();
+            heard.push(hours);
+        }
+    }
+    assert_eq!(heard, [96, 192]);
+    // It is still the one that was shown.
+    let subject = &ada.subject_id;
+    let path = app.path(&format!("/instructions?subjectId={subject}"));
+    let listed = app.get(&path, &app.viewer()).await.ok();
+    assert_eq!(instruction_ids(&listed["items"]), [id]);
+    assert_eq!(listed["items"][0]["status"], "displayed");
+    let path = app.path(&format!("/surveys/{survey}/analytics"));
+    let results = app.get(&path, &app.viewer()).await.ok();
+    assert_eq!(results["totals"]["shown"], 1);
 }
 
 /// The answer's cursor has the button behind it, so it must be in that answer.

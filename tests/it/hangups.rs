@@ -1,11 +1,12 @@
 //! What becomes of a server whose terminal goes.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use tests::{Child, child, client, site};
+use tests::{child, client, site};
 
 /// How long a process may take to start, or to heed a signal.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -56,26 +57,19 @@ async fn a_server_goes_on_after_a_hangup() {
     assert_eq!(process.wait().unwrap().code(), Some(0));
 }
 
-#[test]
-fn dev_ends_in_order_when_its_terminal_goes() {
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let child = Child::start(site!(), folder.path());
-    assert_eq!(child.end_by("-HUP"), Some(0));
-}
-
-/// It is started so that it outlives its terminal.
-#[test]
-fn dev_goes_on_under_nohup() {
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let access = folder.path().join("access.json");
+/// Starts `nudge dev` by a command that says what becomes of hangups, which the tests' own process may ignore, and waits until it serves.
+fn dev(through: &[&str], folder: &Path) -> Child {
+    let access = folder.join("access.json");
     let program = child::program(site!());
     let variables = program
         .get_envs()
         .filter_map(|(name, value)| Some((name, value?)));
-    let mut process = Command::new("nohup")
+    let (command, arguments) = through.split_first().unwrap();
+    let process = Command::new(command)
+        .args(arguments)
         .arg(program.get_program())
         .args(["dev", "--listen", "127.0.0.1:0", "--data-dir"])
-        .arg(folder.path())
+        .arg(folder)
         .arg("--json")
         .arg(&access)
         .env_clear()
@@ -91,6 +85,22 @@ fn dev_goes_on_under_nohup() {
         assert!(started.elapsed() < PATIENCE, "it does not start");
         std::thread::sleep(Duration::from_millis(20));
     }
+    process
+}
+
+#[test]
+fn dev_ends_in_order_when_its_terminal_goes() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let mut process = dev(&["env", "--default-signal=HUP"], folder.path());
+    signal("-HUP", process.id());
+    assert_eq!(process.wait().unwrap().code(), Some(0));
+}
+
+/// It is started so that it outlives its terminal.
+#[test]
+fn dev_goes_on_under_nohup() {
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let mut process = dev(&["nohup"], folder.path());
     signal("-HUP", process.id());
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(process.try_wait().unwrap(), None);

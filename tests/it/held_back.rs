@@ -20,6 +20,8 @@ on_both_backends!(
     modes_that_count_events_count_them,
     what_one_of_two_has_had_is_not_fired_again_when_they_become_one,
     what_neither_of_two_has_had_fires_when_they_become_one,
+    of_two_who_wait_when_they_become_one_one_waits_on,
+    nobody_waits_for_what_one_of_two_has_had,
 );
 
 fn trigger(occurrence: Value) -> Value {
@@ -39,6 +41,13 @@ async fn may_message(app: &TestApp, session: &Session, messaging: bool) {
     app.post("/v1/sdk/consent", &session.credential(), &body)
         .await
         .ok();
+}
+
+/// A schedule by which what fires within the next hour waits until that is over.
+fn an_hour_of_quiet(app: &TestApp) -> Value {
+    let hour = |seconds: i64| app.time(seconds)[11..16].to_owned();
+    let quiet = json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"});
+    json!({"timezone": "UTC", "quietHours": quiet})
 }
 
 async fn patch(app: &TestApp, survey: Uuid, change: Value) {
@@ -152,11 +161,8 @@ async fn after_a_delay_it_is_the_same(app: &mut TestApp) {
 
 async fn what_waited_and_came_to_nothing_has_not_fired(app: &mut TestApp) {
     let ada = app.session("ada").await;
-    let hour = |seconds: i64| app.time(seconds)[11..16].to_owned();
-    let quiet = json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"});
-    let schedule = json!({"timezone": "UTC", "quietHours": quiet});
     let survey = app
-        .survey_with(&json!({"trigger": once(), "schedule": schedule}))
+        .survey_with(&json!({"trigger": once(), "schedule": an_hour_of_quiet(app)}))
         .await;
     assert_eq!(buys(app, &ada).await, 0);
     assert_eq!(buys(app, &ada).await, 0, "the first of them waits");
@@ -224,4 +230,70 @@ async fn what_neither_of_two_has_had_fires_when_they_become_one(app: &mut TestAp
     let merged = backend.identify(app, "web", "e-1").await;
     assert_eq!(buys(app, &merged).await, 1);
     assert_eq!(buys(app, &merged).await, 0);
+}
+
+/// How many waiting firings each merge has dropped that dropped anything.
+async fn dropped(app: &TestApp) -> Value {
+    let entries = app.audited("person.merged").await;
+    let counts = entries.iter().map(|entry| &entry["detail"]["dropped"]);
+    counts
+        .map(|dropped| dropped["waitingFirings"].clone())
+        .collect()
+}
+
+async fn of_two_who_wait_when_they_become_one_one_waits_on(app: &mut TestApp) {
+    app.survey_with(&json!({"trigger": once(), "schedule": an_hour_of_quiet(app)}))
+        .await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let web = app.session("web").await;
+    for session in [&phone, &web] {
+        assert_eq!(buys(app, session).await, 0);
+    }
+    assert_eq!(app.count("occasions").await, 2);
+
+    backend.identify(app, "web", "e-1").await;
+    assert_eq!(app.count("occasions").await, 1);
+    assert_eq!(dropped(app).await, json!([1]));
+    app.advance(2 * 3_600);
+    app.until("it takes effect", async || {
+        app.count("occasions").await == 0 && app.count("instructions").await > 0
+    })
+    .await;
+    let merged = backend.identify(app, "web", "e-1").await;
+    assert_eq!(instruction_ids(&app.offered(&merged).await).len(), 1);
+    assert_eq!(buys(app, &merged).await, 0, "it has fired");
+}
+
+async fn nobody_waits_for_what_one_of_two_has_had(app: &mut TestApp) {
+    let survey = app.survey(&once()).await;
+    let backend = Backend::new(app).await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    let tablet = backend.identify(app, "tablet", "e-2").await;
+    let (web, other) = (app.session("web").await, app.session("other").await);
+    // Ada has had it on her phone, Bob where nobody knew that it was he.
+    for session in [&phone, &other] {
+        assert_eq!(buys(app, session).await, 1);
+    }
+    // A cap is given back. The firing was one.
+    let shown = instruction_ids(&app.offered(&phone).await).remove(0);
+    app.acknowledge(&phone, &shown, "discarded").await;
+    patch(app, survey, json!({"schedule": an_hour_of_quiet(app)})).await;
+    for session in [&web, &tablet] {
+        assert_eq!(buys(app, session).await, 0);
+    }
+    assert_eq!(app.count("occasions").await, 2);
+
+    let both = [("web", "e-1", 0), ("other", "e-2", 1)];
+    for (device, person, _) in both {
+        backend.identify(app, device, person).await;
+    }
+    assert_eq!(app.count("occasions").await, 0);
+    assert_eq!(dropped(app).await, json!([1, 1]));
+    app.advance(2 * 3_600);
+    for (device, person, left) in both {
+        let session = backend.identify(app, device, person).await;
+        assert_eq!(buys(app, &session).await, 0);
+        assert_eq!(instruction_ids(&app.offered(&session).await).len(), left);
+    }
 }

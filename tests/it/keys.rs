@@ -23,6 +23,7 @@ on_both_backends!(
     the_last_use_is_noted_once_a_minute,
     refused_uses_are_in_the_audit_log_once_a_minute,
     a_reader_that_goes_away_takes_no_refused_use_along,
+    a_public_key_that_sends_what_a_backend_may_is_in_the_audit_log,
 );
 
 async fn starts(app: &TestApp, key: &str) -> u16 {
@@ -227,6 +228,21 @@ async fn a_reader_that_goes_away_takes_no_refused_use_along(app: &mut TestApp) {
     assert!(list.send().await.unwrap_err().is_timeout());
     held.rollback().await.unwrap();
     assert_eq!(app.audited("key.refused").await.len(), 1);
+}
+
+async fn a_public_key_that_sends_what_a_backend_may_is_in_the_audit_log(app: &mut TestApp) {
+    let body = json!({"userId": "ada", "events": [{"name": "opened", "timestamp": app.time(0)}]});
+    for _ in 0..3 {
+        app.post("/v1/sdk/ingest", &app.sdk(), &body)
+            .await
+            .refused(401, "subject_token_required");
+    }
+    let entries = app.audited("key.refused").await;
+    assert_eq!(entries.len(), 1, "once a minute");
+    assert_eq!(
+        entries[0]["detail"],
+        json!({"reason": "wrong_kind", "route": "POST /v1/sdk/ingest"})
+    );
 }
 
 async fn refused_uses_are_in_the_audit_log_once_a_minute(app: &mut TestApp) {

@@ -5,6 +5,7 @@ use tests::{Session, TestApp, on_both_backends};
 
 on_both_backends!(
     people_see_their_language,
+    a_first_visitor_sees_the_language_of_the_request,
     a_path_that_leads_nowhere_is_refused,
 );
 
@@ -82,6 +83,33 @@ async fn people_see_their_language(app: &mut TestApp) {
     let offered = app.offered(&session).await;
     let title = &offered[0]["payload"]["survey"]["flow"]["questions"][0]["title"];
     assert_eq!(title, "Wie war's?");
+}
+
+async fn a_first_visitor_sees_the_language_of_the_request(app: &mut TestApp) {
+    let parts = json!({"mode": "on_demand", "flow": flow(), "localization": localization()});
+    let survey = app.survey_with(&parts).await;
+    let path = format!("/v1/sdk/surveys/{survey}/attempts");
+    for (name, locale, asked, title) in [
+        ("at", None, "en;q=0.7, de-AT, fr;q=0.8", "Wia woar's?"),
+        ("fr", None, "fr-FR, de;q=0.9", "How was it?"),
+        ("odd", None, "*, d e, ;q=1", "How was it?"),
+        // What the person's own device says is better known.
+        ("known", Some("en-GB"), "de-AT", "How was it?"),
+    ] {
+        let session = app.session(name).await;
+        if locale.is_some() {
+            speaks(app, &session, locale).await;
+        }
+        let credential = session.credential().and("accept-language", asked);
+        let body = json!({"anonymousId": name});
+        let started = app.post(&path, &credential, &body).await.data(201);
+        let question = &started["survey"]["flow"]["questions"][0];
+        assert_eq!(question["title"], title, "{name}");
+    }
+    let kept: Vec<(String,)> = app
+        .rows("SELECT locale FROM subjects WHERE locale IS NOT NULL")
+        .await;
+    assert_eq!(kept, [("en-GB".to_owned(),)]);
 }
 
 async fn a_path_that_leads_nowhere_is_refused(app: &mut TestApp) {

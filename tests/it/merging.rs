@@ -339,14 +339,15 @@ async fn instructions_stay_on_offer(app: &mut TestApp) {
 
 async fn what_one_person_has_had_is_offered_no_more(app: &mut TestApp) {
     let twice = json!({"perSubject": {"max": 2, "windowDays": "lifetime"}});
+    let mut surveys = Vec::new();
     for (name, occurrence, cap) in [
         ("once", json!({"mode": "once"}), json!({})),
         ("capped", json!({"mode": "every"}), twice),
         ("free", json!({"mode": "every"}), json!({})),
     ] {
         let trigger = json!({"kind": "event", "eventName": name, "occurrence": occurrence});
-        app.survey_with(&json!({"trigger": trigger, "frequencyCap": cap}))
-            .await;
+        let survey = json!({"trigger": trigger, "frequencyCap": cap});
+        surveys.push(app.survey_with(&survey).await);
     }
     let backend = Backend::new(app).await;
     let phone = backend.identify(app, "phone", "e-1").await;
@@ -360,6 +361,7 @@ async fn what_one_person_has_had_is_offered_no_more(app: &mut TestApp) {
     for name in ["once", "capped", "capped", "free"] {
         assert_eq!(app.fires(&web, name, &json!({})).await, 1, "{name}");
     }
+    let held = instruction_ids(&app.offered(&web).await);
 
     let merged = backend.identify(app, "web", "e-1").await;
     let offered = app.offered(&merged).await;
@@ -375,6 +377,18 @@ async fn what_one_person_has_had_is_offered_no_more(app: &mut TestApp) {
         .rows("SELECT suppressed_by, count(*) FROM instructions WHERE suppressed_by IS NOT NULL GROUP BY suppressed_by")
         .await;
     assert_eq!(suppressed, [("frequency_cap".to_owned(), 2)]);
+
+    // An SDK that has them already shows them: they are the person's, and count.
+    let left = instruction_ids(&offered);
+    let withdrawn: Vec<&String> = held.iter().filter(|id| !left.contains(id)).collect();
+    let taken = app.acknowledge(&merged, withdrawn[1], "displayed").await;
+    assert_eq!(taken, json!({"accepted": 1, "unknown": []}));
+    let follow = json!({"instructionId": withdrawn[0]});
+    let attempt = attempts::try_start(app, &merged, surveys[0], follow).await;
+    attempt.data(201);
+    let seen = "instructions WHERE suppressed_by IS NULL AND displayed_at IS NOT NULL AND counted_at IS NOT NULL";
+    assert_eq!(app.count(seen).await, 3 + 2);
+    assert_eq!(instruction_ids(&app.offered(&merged).await), left);
 }
 
 async fn attempts_and_firings_that_wait_keep_their_ids(app: &mut TestApp) {

@@ -1,6 +1,8 @@
 //! Campaigns that no event fires: runs, changes of segments, and buttons. Their plugin is asked whatever events it names, and has to
 //! accept them like any other (contract 8 and 12).
 
+use nudge_records::dead_letters::{self, Letter, Stage};
+use nudge_records::scheduled_work;
 use serde_json::json;
 use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
@@ -17,6 +19,7 @@ on_both_backends!(
     a_plugin_that_names_no_event_is_asked_about_a_change_of_a_segment,
     a_plugin_that_names_no_event_is_asked_about_a_button,
     what_is_left_of_a_run_is_nothing_to_a_campaign_that_events_fire_now,
+    a_letter_of_a_run_is_nothing_to_a_campaign_that_events_fire_now,
     a_slot_that_refuses_what_no_event_fires_is_refused,
 );
 
@@ -88,6 +91,52 @@ async fn what_is_left_of_a_run_is_nothing_to_a_campaign_that_events_fire_now(app
         .await;
     app.settle().await;
     assert_eq!(issued(app).await, (0, 0));
+    let ada = app.session("ada").await;
+    assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 1);
+}
+
+/// Replays a letter of somebody's occasion, as if the plugin had failed on it.
+async fn replay(app: &TestApp, survey: Uuid) {
+    let now = app.clock.now();
+    let aliases: Vec<(i64,)> = app.rows("SELECT number FROM aliases").await;
+    let occasion = scheduled_work::event(survey, now);
+    let letter = Letter::new(
+        app.access.app_id,
+        aliases[0].0,
+        now,
+        &occasion.event,
+        Stage::Trigger,
+        Some(survey),
+        "trap".to_owned(),
+        None,
+    )
+    .unwrap();
+    let mut tx = app.services().db.write().await.unwrap();
+    dead_letters::store::insert(&mut tx, &[&letter], now)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+    let path = app.path(&format!("/dead-letters/{}/replay", letter.id));
+    let replayed = app.post(&path, &app.editor(), &json!({})).await.ok();
+    assert_eq!(replayed["status"], "replayed");
+    assert_eq!(app.count("dead_letters").await, 0);
+}
+
+async fn a_letter_of_a_run_is_nothing_to_a_campaign_that_events_fire_now(app: &mut TestApp) {
+    fill_slot(app).await;
+    // No run begins meanwhile.
+    next_morning(app);
+    app.advance(3 * 3_600);
+    app.people(1).await;
+    let survey = scheduled(app, daily("UTC")).await;
+    replay(app, survey).await;
+    assert_eq!(issued(app).await, (1, 1));
+
+    let event = json!({"kind": "event", "eventName": "purchase", "every": null, "at": null});
+    set(app, survey, json!({"mode": "triggered", "trigger": event})).await;
+    app.advance(1);
+    replay(app, survey).await;
+    assert_eq!(issued(app).await, (1, 1));
     let ada = app.session("ada").await;
     assert_eq!(app.fires(&ada, "purchase", &json!({})).await, 1);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nudge::retention::events;
 use nudge_db::{Dialect, Timestamp, Tx};
 use nudge_people::feed::{self, EventKey, FeedPosition};
-use nudge_people::users::{self, Position, Search, timeline};
+use nudge_people::users::{self, Search, UserPosition, timeline};
 use nudge_records::events::{Event, Origin, insert, removed, store};
 use serde_json::json;
 use tests::postgres::citus;
@@ -66,7 +66,7 @@ async fn people_and_timelines_are_found_by_indexes(app: &mut TestApp) {
     }
     let text = "person-12";
     let search = Search::new(text);
-    for from in [None, Some(Position::Name(text.to_owned(), 7))] {
+    for from in [None, Some(UserPosition::Name(text.to_owned(), 7))] {
         users::store::by_name(&mut tx, app_id, &search, named(from), 51)
             .await
             .unwrap();
@@ -109,7 +109,7 @@ async fn people_and_timelines_are_found_by_indexes(app: &mut TestApp) {
                 .await
                 .unwrap();
             check(&mut tx, "the timeline");
-            let last: timeline::Position =
+            let last: timeline::TimelinePosition =
                 serde_json::from_value(json!({"timestamp": 1, "event_id": id, "alias": alias}))
                     .unwrap();
             timeline::page(&mut tx, app_id, &[alias], &filter, Some(last), 51)
@@ -282,9 +282,9 @@ pub(crate) fn check_rows(plan: &[String], what: &str) {
     assert!(citus().is_some() || count == 1, "{what}: {plan:#?}");
 }
 
-fn named(from: Option<Position>) -> Option<(String, i64)> {
+fn named(from: Option<UserPosition>) -> Option<(String, i64)> {
     match from {
-        Some(Position::Name(folded, number)) => Some((folded, number)),
+        Some(UserPosition::Name(folded, number)) => Some((folded, number)),
         _ => None,
     }
 }

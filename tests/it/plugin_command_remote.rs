@@ -534,7 +534,7 @@ async fn lines_of_one_instant_stay_in_their_order_and_say_what_they_are_about() 
 async fn refusals_are_told_with_their_places() {
     let rejected = json!({
         "type": "about:blank", "title": "Plugin rejected", "status": 422, "code": "plugin_rejected",
-        "detail": "this plugin imports what its world does not have: wasi:http/types@0.2.0", "requestId": "r",
+        "detail": "this plugin imports what its world does not have:\n  wasi:http/types@0.2.0", "requestId": "r",
     });
     let invalid = json!({
         "title": "Validation failed", "code": "validation_failed", "detail": "the body breaks the contract",
@@ -558,7 +558,7 @@ async fn refusals_are_told_with_their_places() {
     ];
     assert_eq!(
         complaint(&nudge(&url, &arguments).await),
-        "nudge: 422 validation_failed: the body breaks the contract\n  /percent: must be from 1 to 100 (out_of_range)\n"
+        "nudge: 422 validation_failed: the body breaks the contract; /percent: must be from 1 to 100 (out_of_range)\n"
     );
 }
 

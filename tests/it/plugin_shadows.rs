@@ -17,6 +17,7 @@ on_both_backends!(
     a_shadow_leaves_no_state_and_no_timer,
     a_timer_that_only_a_shadow_sets_counts_as_added,
     a_failing_shadow_is_given_up_without_a_dead_letter,
+    a_shadow_of_long_is_given_up_at_the_twentieth_call,
     a_shadow_of_a_validation_plugin_rejects_nothing,
 );
 
@@ -208,6 +209,34 @@ async fn a_failing_shadow_is_given_up_without_a_dead_letter(app: &mut TestApp) {
     let letters: Vec<(String,)> = app.rows("SELECT reason FROM dead_letters").await;
     assert_eq!(letters, []);
     assert_eq!(decided(app).await, vec![(name(1), version(1)); 20]);
+}
+
+async fn a_shadow_of_long_is_given_up_at_the_twentieth_call(app: &mut TestApp) {
+    for plugin in [1, 2] {
+        deploy(app, plugin, 1).await;
+        let config = json!({"events": [format!("event {plugin}")], "traps": from(2)});
+        app.survey(&trigger(plugin, config)).await;
+    }
+    shadow(app, 2).await;
+    let ada = app.session("ada").await;
+    for _ in 0..19 {
+        send(app, &ada, 1, "event 1", true).await;
+        candidates_are_asked(app).await;
+    }
+    // Once the other plugin was looked at, this one was. For these failures it is not looked at any more.
+    deploy(app, 2, 2).await;
+    send(app, &ada, 20, "event 2", true).await;
+    until(app, 2, |plugin| plugin["activeVersion"] == version(1)).await;
+    let recorder = &app.services().plugins.recorder;
+    while !recorder.to_look_at().is_empty() {}
+    app.advance(600);
+
+    // Whatever the twentieth call comes to.
+    send(app, &ada, 1, "event 1", false).await;
+    let given_up = |plugin: &Value| plugin["rollout"]["strategy"] == "instant";
+    until(app, 1, given_up).await;
+    let of = |role: &str| (version(2), 20, role.to_owned());
+    assert_eq!(rolled_back(app).await, [of("active"), of("candidate")]);
 }
 
 async fn a_shadow_of_a_validation_plugin_rejects_nothing(app: &mut TestApp) {

@@ -1,5 +1,6 @@
 //! Apple's service: what it is sent, and what its answers mean (contract 9).
 
+use nudge_apps::key::Kind;
 use nudge_campaigns::push::options::Options;
 use serde_json::json;
 use tests::providers::{Reply, apns};
@@ -14,6 +15,7 @@ on_both_backends!(
     apns_gets_what_apple_asks_for,
     apns_tokens_are_reused_and_refreshed,
     apns_answers_are_told_apart,
+    teams_and_keys_have_connections_of_their_own,
     environments_have_services_of_their_own,
 );
 
@@ -130,6 +132,11 @@ async fn apns_answers_are_told_apart(app: &mut TestApp) {
             retry(None, "too_many_provider_token_updates"),
         ),
         (
+            403,
+            "UnrelatedKeyIdInToken",
+            retry(None, "unrelated_key_id_in_token"),
+        ),
+        (
             500,
             "InternalServerError",
             retry(None, "internal_server_error"),
@@ -191,6 +198,43 @@ async fn apns_answers_are_told_apart(app: &mut TestApp) {
         unregistered("bad_device_token")
     );
     assert!(targets(app, &session).await.is_empty());
+}
+
+async fn teams_and_keys_have_connections_of_their_own(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.apns.credential()).await;
+    let (_, ada) = device(app, "ada", &providers.apns.token(1)).await;
+    let message = message(app, Options::default());
+    accepted(&send(app, &ada, &message).await);
+
+    // Another key of the same team.
+    let newest = providers
+        .apns
+        .credential_of(apns::OTHER_KEY_ID, apns::TEAM_ID);
+    app.credential(&newest).await;
+    accepted(&send(app, &ada, &message).await);
+
+    // Another app, of another team.
+    let (other, key) = app
+        .another_app(app.access.workspace_id, Kind::Write, &[])
+        .await;
+    app.services().apps.refresh(other).await.unwrap();
+    let first = (app.access.app_id, app.access.write_key.clone());
+    (app.access.app_id, app.access.write_key) = (other, key);
+    let theirs = providers
+        .apns
+        .credential_of(apns::KEY_ID, apns::OTHER_TEAM_ID);
+    app.credential(&theirs).await;
+    let (_, eve) = device(app, "eve", &providers.apns.token(2)).await;
+    accepted(&send(app, &eve, &message).await);
+    let active = ("active".to_owned(), None);
+    assert_eq!(statuses(app).await, std::slice::from_ref(&active));
+
+    (app.access.app_id, app.access.write_key) = first;
+    accepted(&send(app, &ada, &message).await);
+    assert_eq!(statuses(app).await, [active.clone(), active]);
+    assert_eq!(providers.apns.received().len(), 4, "none was refused");
+    assert_eq!(providers.apns.connections(), 3, "one for each key");
 }
 
 async fn environments_have_services_of_their_own(app: &mut TestApp) {

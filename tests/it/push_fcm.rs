@@ -128,6 +128,8 @@ async fn fcm_answers_are_told_apart(app: &mut TestApp) {
         ),
         (500, "INTERNAL", retry(None, "internal")),
         (503, "UNAVAILABLE", retry(None, "unavailable")),
+        // A minute, where Google does not say for how long.
+        (429, "QUOTA_EXCEEDED", retry(Some(60), "quota_exceeded")),
         (404, "", rejected("not_found")),
     ] {
         providers.fcm.answer_next(status, code);
@@ -144,10 +146,10 @@ async fn fcm_answers_are_told_apart(app: &mut TestApp) {
     let error = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "details": [{"errorCode": "QUOTA_EXCEEDED"}]}});
     providers
         .fcm
-        .reply_next(Reply::json(429, &error).with("retry-after", "60"));
+        .reply_next(Reply::json(429, &error).with("retry-after", "90"));
     assert_eq!(
         send(app, &target, &message).await,
-        retry(Some(60), "quota_exceeded")
+        retry(Some(90), "quota_exceeded")
     );
     assert_eq!(targets(app, &session).await.len(), 1);
     assert_eq!(statuses(app).await[0].0, "active");

@@ -18,7 +18,6 @@ on_both_backends!(
     runs_that_were_missed_reach_everybody_once,
     a_paused_run_goes_on_when_it_is_resumed,
     nothing_is_left_of_a_run_whose_campaign_is_over,
-    a_campaign_is_completed_when_nothing_of_it_is_on_offer,
     a_delay_holds_for_a_run_too,
     a_delay_of_a_run_that_was_paused_goes_on,
     a_decision_about_an_occasion_can_be_made_again,
@@ -365,40 +364,6 @@ async fn nothing_is_left_of_a_run_whose_campaign_is_over(app: &mut TestApp) {
     let rows: Vec<(i64,)> = app.rows("SELECT count(*) FROM campaign_runs").await;
     assert_eq!(rows, [(1,)]);
     assert_eq!(issued(app).await, (0, 0));
-}
-
-async fn a_campaign_is_completed_when_nothing_of_it_is_on_offer(app: &mut TestApp) {
-    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
-    let survey = scheduled(app, json!({})).await;
-    let path = app.path(&format!("/surveys/{survey}"));
-    over(app, 1).await;
-    let status = async || text(&app.get(&path, &app.viewer()).await.ok(), "status");
-    for session in [&ada, &bob] {
-        app.advance(61);
-        app.until("the run is looked at", async || {
-            let looks: Vec<(Option<i64>,)> = app.rows("SELECT look_at FROM campaign_runs").await;
-            looks[0]
-                .0
-                .is_some_and(|at| at > app.clock.now().0 + 30_000_000)
-        })
-        .await;
-        assert_eq!(status().await, "active");
-        let offered = app.offered(session).await;
-        let id = text(&offered[0], "instructionId");
-        app.acknowledge(session, &id, "displayed").await;
-    }
-    app.advance(61);
-    app.until("it is completed", async || status().await == "completed")
-        .await;
-    let entries = app.audited("survey.completed").await;
-    assert_eq!(entries.len(), 1);
-    assert_eq!(entries[0]["actor"], "server");
-    assert_eq!(entries[0]["resource"], format!("survey/{survey}"));
-    app.until("it is looked at no more", async || {
-        let looks: Vec<(Option<i64>,)> = app.rows("SELECT look_at FROM campaign_runs").await;
-        looks == [(None,)]
-    })
-    .await;
 }
 
 async fn a_delay_holds_for_a_run_too(app: &mut TestApp) {

@@ -1,12 +1,17 @@
 //! Messages that a backend asks for (specification 2.6 and 4.4, contract 9).
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use nudge_apps::key::Kind;
+use nudge_campaigns::push;
 use nudge_campaigns::settings::Cap;
+use nudge_records::subjects;
 use serde_json::{Value, json};
 use tests::campaigns::personalization;
 use tests::session::text;
 use tests::{Backend, Credential, Session, TestApp, on_both_backends, site};
+use uuid::Uuid;
 
 use crate::in_app::message;
 
@@ -17,6 +22,7 @@ on_both_backends!(
     missing_values_are_named,
     nobody_is_reached_without_device_or_consent,
     caps_hold_for_what_backends_send,
+    a_campaign_that_is_deleted_meanwhile_sends_nothing,
 );
 
 /// Somebody with a device, and a transactional campaign.
@@ -279,6 +285,44 @@ async fn caps_hold_for_what_backends_send(app: &mut TestApp) {
     app.advance(7 * 86_400 + 1);
     assert_eq!(send(app, &capped).await, queued);
     assert_eq!(send(app, &open).await, queued);
+}
+
+async fn a_campaign_that_is_deleted_meanwhile_sends_nothing(app: &mut TestApp) {
+    let (providers, ada, campaign) = shop(app).await;
+    let app_id = app.access.app_id;
+    let subject_id = Uuid::parse_str(&ada.subject_id).unwrap();
+    let test = app.path(&format!("/campaigns/{campaign}/test-send"));
+    let to_ada = json!({"anonymousId": "ada"});
+    let order = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let (editor, now) = (app.editor(), app.clock.now());
+    let id = Uuid::parse_str(&campaign).unwrap();
+    // Both requests have found the campaign, and wait for the person.
+    let mut tx = app.services().db.write().await.unwrap();
+    assert!(
+        subjects::store::lock(&mut tx, app_id, subject_id)
+            .await
+            .unwrap()
+    );
+    push::delete(&mut tx, app_id, id, now).await.unwrap();
+    let deleted = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        tx.commit().await.unwrap();
+    };
+    let (tested, placed, ()) = tokio::join!(
+        app.post(&test, &editor, &to_ada),
+        app.transactional(&order),
+        deleted
+    );
+    tested.refused(404, "not_found");
+    // Whatever was answered, the sender looks at the campaign once more.
+    if placed.status == 202 {
+        let id = text(&placed.data(202), "deliveryId");
+        let cancelled = app.delivery_in(&id, "cancelled").await;
+        assert_eq!(cancelled["reason"], "campaign_deleted");
+    }
+    let tested: Vec<(i64,)> = app.rows("SELECT count(*) FROM deliveries WHERE test").await;
+    assert_eq!(tested, [(0,)]);
+    assert!(providers.apns.received().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

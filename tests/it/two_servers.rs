@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use nudge_apps::registry::CatchingUp;
+use nudge_pipeline::Size;
 use nudge_platform::config::Config;
 use serde_json::json;
 use tempfile::TempDir;
@@ -233,7 +234,10 @@ async fn a_poll_on_a_server_that_is_behind_leaves_buttons_as_they_are() {
     let known = one.survey_with(&button).await;
     let ada = one.session("ada").await;
     for app in [&one, &two] {
-        assert_eq!(instruction_ids(&app.offered(&ada).await).len(), 1);
+        app.until("the button is not on offer", async || {
+            instruction_ids(&app.offered(&ada).await).len() == 1
+        })
+        .await;
     }
 
     let held = hold_back(&two, &one).await;
@@ -251,7 +255,8 @@ async fn a_poll_on_a_server_that_is_behind_leaves_buttons_as_they_are() {
     let offered = buttons().await;
     let versions: Vec<i64> = offered.iter().map(|button| button.1).collect();
     assert_eq!(versions.iter().sum::<i64>(), 3, "{offered:?}");
-    assert_eq!(instruction_ids(&two.offered(&ada).await).len(), 2);
+    // It can't show one of a survey that it has not heard of.
+    assert_eq!(instruction_ids(&two.offered(&ada).await).len(), 1);
     assert_eq!(buttons().await, offered);
     drop(held);
     two.finish().await;
@@ -310,6 +315,84 @@ async fn a_server_that_has_not_heard_of_a_pause_sends_nothing_of_the_campaign() 
     assert_eq!(providers.fcm.received().len(), 1);
     drop(held);
     two.finish().await;
+}
+
+/// Has whoever claims what is to be processed wait.
+const HOLD_CLAIMS: &str = "LOCK TABLE pending IN EXCLUSIVE MODE";
+
+/// Waits until so many statements about what is to be processed wait for a lock.
+async fn wait_for_claims(app: &TestApp, count: i64) {
+    app.until("too few wait for their turn to claim", async || {
+        let waiting: Vec<(i64,)> = app
+            .rows(
+                "SELECT count(*) FROM pg_stat_activity
+                 WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%pending%'",
+            )
+            .await;
+        waiting == [(count,)]
+    })
+    .await;
+}
+
+/// Between two claims it asks what others have changed, also of an app of which nothing was left over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_hears_of_a_change_before_it_has_claimed_all_that_was_left_over() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    // It commits, and has neither the room nor the time to process.
+    let one = node_with(&url, folder.path(), "one", |config| {
+        config.pipeline.memory_events = 1;
+        config.pipeline.poll_ms = 3_600_000;
+    })
+    .await;
+    let room = one.services().pipeline.room(Size::new(1, 0)).unwrap();
+    let shop = json!({"name": "Shop"});
+    let shop = one.post("/v1/apps", &one.admin(), &shop).await.data(201);
+    let shop_id: uuid::Uuid = text(&shop, "id").parse().unwrap();
+    let ada = one.session("ada").await;
+    for _ in 0..8 {
+        let event = one.event(&ada, "purchase", &json!({}));
+        one.ingest(&ada, &[event]).await.ok();
+    }
+    let left_over = "pending WHERE node IS NULL";
+    assert_eq!(one.count(left_over).await, 8);
+
+    let db = &one.services().db;
+    let mut first = db.write().await.unwrap();
+    first.sql(HOLD_CLAIMS).execute().await.unwrap();
+    // It claims as many requests at once as have room with 500 events each.
+    let two = node_with(&url, folder.path(), "two", |config| {
+        config.pipeline.memory_events = 1_500;
+    })
+    .await;
+    let version = async || {
+        let snapshot = two.services().apps.get(shop_id).await.unwrap();
+        snapshot.unwrap().version
+    };
+    assert_eq!(version().await, 1);
+    wait_for_claims(&one, 1).await;
+    let path = format!("/v1/apps/{shop_id}");
+    one.patch(&path, &one.admin(), &json!({"name": "Store"}))
+        .await
+        .ok();
+    tokio::time::sleep(Duration::from_millis(two.config.pipeline.poll_ms)).await;
+
+    // Who waits gets the lock in turn: two's next claim waits for `second`.
+    let mut second = db.write().await.unwrap();
+    let (held, ()) = tokio::join!(second.sql(HOLD_CLAIMS).execute(), async {
+        wait_for_claims(&one, 2).await;
+        first.rollback().await.unwrap();
+    });
+    held.unwrap();
+    two.until("it does not hear of the change", async || {
+        version().await == 2
+    })
+    .await;
+    assert!(two.count(left_over).await > 0);
+    second.rollback().await.unwrap();
+    two.finish().await;
+    drop(room);
+    one.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -427,4 +510,85 @@ async fn a_poll_amid_a_merge_passes_nothing_over() {
     assert_eq!(seen.len(), 2, "{polled} {next}");
     one.finish().await;
     two.finish().await;
+}
+
+/// What a request is told that waits for a table, and goes on once rows of another one are deleted. The three texts lock the table,
+/// delete the rows, and are the pattern of the statement that waits.
+async fn told_amid(
+    app: &TestApp,
+    path: &str,
+    [holds, deletes, waiting]: [&'static str; 3],
+) -> serde_json::Value {
+    let mut tx = app.services().db.write().await.unwrap();
+    tx.sql(holds).execute().await.unwrap();
+    tx.sql(deletes).execute().await.unwrap();
+    let (path, viewer) = (app.path(path), app.viewer());
+    let (told, ()) = tokio::join!(app.get(&path, &viewer), async {
+        app.until("the request waits", async || {
+            let mut look = app.services().db.read().await.unwrap();
+            let count: i64 = look
+                .sql(
+                    "SELECT count(*) FROM pg_stat_activity
+                     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE ",
+                )
+                .push_bind(waiting.to_owned())
+                .fetch_scalar()
+                .await
+                .unwrap();
+            count == 1
+        })
+        .await;
+        tx.commit().await.unwrap();
+    });
+    told.ok()
+}
+
+/// Once two people are one, nothing is left with the one who was found before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_told_of_a_person_is_of_one_moment() {
+    let app = TestApp::start(site!(), Backend::Postgres).await;
+    app.survey(&json!({"kind": "event", "eventName": "opened", "delaySeconds": 3600}))
+        .await;
+    let ada = app.session("ada").await;
+    let set = json!({"anonymousId": "ada", "mutationId": app.id(), "set": {"plan": "pro"}});
+    app.post("/v1/sdk/user-properties", &ada.credential(), &set)
+        .await
+        .ok();
+    let mut batch = ada.batch(&[app.event(&ada, "opened", &json!({}))]);
+    batch["context"]["deviceId"] = json!("d1");
+    app.post_batch(&ada, &batch).await.ok();
+    app.settle().await;
+
+    let statements = [
+        "LOCK TABLE plugin_states IN ACCESS EXCLUSIVE MODE",
+        "DELETE FROM timers",
+        "SELECT campaign_id, state, updated_at FROM plugin_states%",
+    ];
+    let told = told_amid(&app, "/users/ada/plugin-state", statements).await;
+    assert_eq!(told["timers"], 1);
+
+    let statements = [
+        "LOCK TABLE subject_properties IN ACCESS EXCLUSIVE MODE",
+        "DELETE FROM devices",
+        "%JOIN subject_properties p%",
+    ];
+    let told = told_amid(&app, "/users/ada", statements).await;
+    assert_eq!(told["devices"][0]["deviceId"], "d1");
+
+    let statements = [
+        "LOCK TABLE aliases IN ACCESS EXCLUSIVE MODE",
+        "DELETE FROM subject_properties",
+        "%JOIN aliases a ON a.subject_id = v.id%",
+    ];
+    let told = told_amid(&app, "/users", statements).await;
+    assert_eq!(told["items"][0]["topProperties"], json!({"plan": "pro"}));
+
+    let statements = [
+        "LOCK TABLE events IN ACCESS EXCLUSIVE MODE",
+        "DELETE FROM events",
+        "SELECT event_id, alias_number, name%",
+    ];
+    let told = told_amid(&app, "/users/ada/events", statements).await;
+    assert_eq!(told["items"][0]["name"], "opened");
+    app.finish().await;
 }

@@ -145,14 +145,9 @@ impl Child {
     }
 
     /// Asks the program to stop and answers its exit code.
-    pub fn terminate(self) -> Option<i32> {
-        self.end_by("-TERM")
-    }
-
-    /// Sends the program a signal that ends it and answers its exit code.
-    pub fn end_by(mut self, signal: &str) -> Option<i32> {
+    pub fn terminate(mut self) -> Option<i32> {
         let id = self.process.id().to_string();
-        let asked = Command::new("kill").args([signal, &id]).status();
+        let asked = Command::new("kill").args(["-TERM", &id]).status();
         assert!(asked.expect("kill is there").success());
         self.process.wait().expect("it ends").code()
     }

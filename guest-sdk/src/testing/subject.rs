@@ -6,14 +6,15 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use super::cells;
+use super::trigger_host::SCHEDULED;
 use crate::bindings::trigger::nudge::plugin::types::{History, Value};
 use crate::instant::Instant;
 
 /// Silence that ends a session.
 const SESSION: Duration = Duration::from_mins(30);
 
-/// What is sent without anybody being active: it neither begins a session nor keeps one going.
-const NO_ACTIVITY: [&str; 2] = ["session_ended", "$property_changed"];
+/// What happens without anybody being active: it neither begins a session nor keeps one going.
+const NO_ACTIVITY: [&str; 3] = ["session_ended", "$property_changed", SCHEDULED];
 
 /// An event of a subject.
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ pub(super) struct Timer {
 pub(super) struct Subject {
     session: u32,
     active_at: Option<Instant>,
+    /// The id of the newest event, be it the campaign's own time.
+    pub(super) newest: Option<String>,
     pub(super) events: Vec<Event>,
     pub(super) properties: BTreeMap<String, Json>,
     pub(super) facts: BTreeMap<String, Json>,
@@ -45,7 +48,8 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// Takes in an event that happens now. Says whether a session begins with it.
+    /// Takes in an event that happens now. Says whether a session begins with it. The campaign's own time is no event of the
+    /// subject's, and the past does not have it.
     pub(super) fn take(
         &mut self,
         id: String,
@@ -68,7 +72,10 @@ impl Subject {
             session: self.session,
             properties,
         };
-        self.events.push(event.clone());
+        self.newest = Some(event.id.clone());
+        if name != SCHEDULED {
+            self.events.push(event.clone());
+        }
         (event, begins)
     }
 

@@ -18,7 +18,7 @@ use crate::trigger::{self, Trigger};
 /// It starts at 2026-01-01T00:00:00Z, and time passes only by [`Self::advance`]. Sessions begin as on a server, with
 /// the first event and with each after 30 minutes of silence: a campaign that reads `$session_began` gets that event
 /// under this name before itself. An event that is called `$scheduled` stands for the campaign's own time, which comes
-/// whatever it reads.
+/// whatever it reads; nobody is active by it, and it is not counted.
 pub struct TriggerTest<P> {
     config: String,
     reads: Reads,
@@ -196,9 +196,8 @@ impl<P: Trigger> TriggerTest<P> {
     /// Lets the host hold back the firing of the subject's newest event, as caps and consent do: from the next event on
     /// the plugin can know.
     pub fn hold_back(&mut self, subject: &str) {
-        let events = self.subjects.get(subject).map(|record| &record.events);
-        let newest = events.and_then(|events| Some(events.last()?.id.clone()));
-        if let Some(event_id) = newest {
+        let record = self.subjects.get(subject);
+        if let Some(event_id) = record.and_then(|record| record.newest.clone()) {
             let held_back = serde_json::json!({super::trigger_host::CAMPAIGN: event_id});
             self.set_fact(subject, "held_back", held_back);
         }
@@ -362,5 +361,26 @@ mod tests {
         let mut campaign = TriggerTest::<Keeper>::new(&json!({})).unwrap();
         assert!(campaign.send("ana", "$scheduled", json!({})));
         assert!(!campaign.send("ana", "bought", json!({})));
+
+        // It is nothing that the person does.
+        campaign.advance(Duration::from_mins(25));
+        assert!(campaign.send("ana", "$scheduled", json!({})));
+        campaign.advance(Duration::from_mins(25));
+        campaign.send("ana", "bought", json!({}));
+        let ana = &campaign.subjects["ana"];
+        let sessions: Vec<u32> = ana.events.iter().map(|event| event.session).collect();
+        assert_eq!(sessions, [1, 2]);
+        assert_eq!(ana.count(usize::MAX, "$scheduled", None, 9), 0);
+    }
+
+    #[test]
+    fn a_firing_at_the_campaigns_own_time_can_be_held_back() {
+        let mut campaign = TriggerTest::<Keeper>::new(&json!({})).unwrap();
+        campaign.send("ana", "bought", json!({}));
+        assert!(campaign.send("ana", "$scheduled", json!({})));
+        campaign.hold_back("ana");
+        let ana = &campaign.subjects["ana"];
+        let held_back = &ana.facts["held_back"][super::super::trigger_host::CAMPAIGN];
+        assert_eq!(*held_back, json!("00000000-0000-7000-8000-000000000002"));
     }
 }

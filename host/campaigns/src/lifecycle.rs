@@ -51,17 +51,13 @@ pub trait Content: Serialize + DeserializeOwned + Send + Sync {
     /// Members that a stored campaign may lack which an older server wrote, with the JSON of their meaning.
     const DEFAULTS: &'static [(&'static str, &'static str)];
 
+    /// What it has in common with campaigns of all kinds.
+    fn common(&self) -> CommonContent<'_>;
+
     /// Where the campaign stands.
-    fn status(&self) -> Status;
-
-    /// Which comes first when several fire; higher first.
-    fn priority(&self) -> i32;
-
-    /// What triggers it, as people wrote it.
-    fn trigger(&self) -> Option<&Value>;
-
-    /// Whom it is for, as people wrote it.
-    fn audience(&self) -> Option<&Value>;
+    fn status(&self) -> Status {
+        self.common().status
+    }
 
     /// What the tokens of each of its variants stand for, if it has variants and they have any.
     fn personalizations(&self) -> Vec<Option<&Value>> {
@@ -80,18 +76,30 @@ pub trait Content: Serialize + DeserializeOwned + Send + Sync {
     /// How it finds its people.
     fn manner(&self) -> Manner;
 
-    /// When it may reach people, as people wrote it.
-    fn schedule(&self) -> Option<&Value>;
-
-    /// How often it may reach a person, as people wrote it.
-    fn frequency_cap(&self) -> Option<&Value>;
-
     /// Reads what the host goes by.
     fn compile(&self) -> Result<Compiled, Vec<FieldError>> {
-        let rules = Rules::compile(self.audience(), self.schedule(), self.frequency_cap())?;
-        let plan = Plan::read(self.manner(), self.trigger(), &rules.schedule)?;
+        let common = self.common();
+        let rules = Rules::compile(common.audience, common.schedule, common.frequency_cap)?;
+        let plan = Plan::read(self.manner(), common.trigger, &rules.schedule)?;
         Ok(Compiled { rules, plan })
     }
+}
+
+/// The members that campaigns of every kind have, as people wrote them.
+#[derive(Clone, Copy, Debug)]
+pub struct CommonContent<'c> {
+    /// Where the campaign stands.
+    pub status: Status,
+    /// Which comes first when several fire; higher first.
+    pub priority: i32,
+    /// What triggers it.
+    pub trigger: Option<&'c Value>,
+    /// Whom it is for.
+    pub audience: Option<&'c Value>,
+    /// When it may reach people.
+    pub schedule: Option<&'c Value>,
+    /// How often it may reach a person.
+    pub frequency_cap: Option<&'c Value>,
 }
 
 /// What the host goes by of a campaign.
@@ -262,7 +270,8 @@ pub(crate) async fn check_terms<C: Content>(
     before: Option<&C>,
 ) -> Result<(), Refused> {
     let is_known = before.is_some_and(|before| {
-        before.trigger() == content.trigger() && before.audience() == content.audience()
+        let (before, now) = (before.common(), content.common());
+        before.trigger == now.trigger && before.audience == now.audience
     });
     if !content.has_terms() || is_known && content.status() != Status::Active {
         return Ok(());
@@ -298,7 +307,7 @@ pub(crate) async fn active<C: Content>(
     Ok(ActiveCampaign {
         id: campaign.id,
         version: campaign.version,
-        priority: content.priority(),
+        priority: content.common().priority,
         accepted,
         rules: Arc::new(rules),
         action,

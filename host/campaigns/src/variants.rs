@@ -103,7 +103,7 @@ pub trait Content: lifecycle::Content {
                 errors.push(FieldError::new(pointer, "required", detail));
             }
         }
-        if self.is_triggered() && self.trigger().is_none() {
+        if self.is_triggered() && self.common().trigger.is_none() {
             let detail = "an active triggered campaign has a trigger";
             errors.push(FieldError::new("/trigger", "required", detail));
         }

@@ -1476,8 +1476,8 @@ export interface paths {
         put?: never;
         /**
          * Takes messages of the tracking protocol that Segment's and `RudderStack`'s clients speak: their host is this server's URL
-         *     with `/v1/compat`. `kind` is track, identify, page, screen, alias, group or batch, or the first letter of one. With a public
-         *     write key, only what is anonymous is taken, unless the app has `settings.ingest.allowUnverifiedServerEvents`.
+         *     with `/v1/compat`. `kind` is track, identify, page, screen, alias, group or batch, or the first letter of one; some clients call
+         *     a batch import. With a public write key, only what is anonymous is taken, unless the app has `settings.ingest.allowUnverifiedServerEvents`.
          */
         post: operations["collect_messages"];
         delete?: never;
@@ -2460,7 +2460,7 @@ export interface components {
             complete: boolean;
             /** @description Events of the name. */
             events: number;
-            /** @description Properties that a definition can't describe: of several types, objects or lists. */
+            /** @description Properties that a definition can't describe: of several types, objects or lists, and those past the 256th. */
             leftOut: string[];
             /**
              * Format: int64
@@ -2952,7 +2952,7 @@ export interface components {
         };
         /** @description What the tracking protocol's clients send: a message, or a batch of messages. Further members are let be. */
         CollectionRequest: components["schemas"]["CollectionMessage"] & {
-            /** @description Of a batch: 1 to 500 messages, each with its `type`. */
+            /** @description Of a batch: 1 to 8,192 messages, each with its `type`. */
             batch?: components["schemas"]["CollectionMessage"][] | null;
             /** @description The key, where it is not the user name of basic authentication. */
             writeKey?: string | null;

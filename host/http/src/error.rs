@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::code::Code;
+use super::request::COLLECTION;
 
 /// Seconds after which a client should try again what could not be done now.
 const RETRY_AFTER_SECONDS: i64 = 1;
@@ -114,6 +115,17 @@ impl ApiError {
         self.with_detail(format!(
             "there is no such thing, or not for you: check {named} in {route}"
         ))
+    }
+
+    /// The same for the clients of a route: SDKs of others look for its sentence in `message`, and some take a body without
+    /// one for no answer.
+    #[must_use]
+    pub(super) fn told_at(self, route: &str) -> Self {
+        if !COLLECTION.contains(&route) {
+            return self;
+        }
+        let message = Value::from(&*self.detail);
+        self.with_member("message", message)
     }
 
     /// The same with one more member in its body (RFC 9457, section 3.2).

@@ -23,6 +23,14 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Routes that machines ask every few seconds. They are counted, and have no line in the log.
 const PROBES: [&str; 3] = ["/livez", "/readyz", "/metrics"];
 
+/// The routes that SDKs of others send to (contract 24).
+pub(super) const COLLECTION: [&str; 4] = [
+    "/v1/compat/v1/{kind}",
+    "/v1/compat/v1/{kind}/",
+    "/v1/compat/beacon/v1/batch",
+    "/v1/batch",
+];
+
 /// What a listener's requests are answered with. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Around {
@@ -93,7 +101,7 @@ async fn answer(around: Around, mut request: Request, next: Next) -> Response {
     let mut refused = None;
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
         refused = Some(error.code().name());
-        response = keep_headers(&response, error.at(route).render(&id));
+        response = keep_headers(&response, error.at(route).told_at(route).render(&id));
     }
 
     notes.write_quotas(response.headers_mut());

@@ -28,16 +28,12 @@ use uuid::Uuid;
 
 use super::body::MOST_BODY_BYTES;
 use super::error::ApiError;
+use super::request::COLLECTION;
 
 /// How often a request is tried.
 const MOST_TRIES: usize = 16;
-/// The routes that try again by themselves, many requests together, and whose bodies are not to be kept for longer.
-const INGEST: [&str; 4] = [
-    "/v1/sdk/ingest",
-    "/v1/compat/v1/{kind}",
-    "/v1/compat/beacon/v1/batch",
-    "/v1/batch",
-];
+/// The route of ingest.
+const INGEST: &str = "/v1/sdk/ingest";
 
 /// Tells a request from all others, and is the same each time that it is made again here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +66,7 @@ impl<S: Sync> FromRequestParts<S> for Mark {
 /// Answers a request, if need be again.
 pub(super) async fn run(next: Next, request: Request) -> Response {
     let route = request.extensions().get::<MatchedPath>();
-    if request.method().is_safe() || route.is_none_or(|route| INGEST.contains(&route.as_str())) {
+    if request.method().is_safe() || route.is_none_or(|route| tries_by_itself(route.as_str())) {
         return next.run(request).await;
     }
     let (mut head, body) = request.into_parts();
@@ -96,6 +92,11 @@ pub(super) async fn run(next: Next, request: Request) -> Response {
         }
         metrics::counter!("nudge_http_requests_repeated_total").increment(1);
     }
+}
+
+/// Whether a route tries again by itself, many requests together, and its bodies are not to be kept for longer.
+fn tries_by_itself(route: &str) -> bool {
+    route == INGEST || COLLECTION.contains(&route)
 }
 
 /// Whose turn it is to try again, of those that change the same: they would lose against each other again and again. It is kept

@@ -58,7 +58,8 @@ pub(super) fn skew(sent_at: Option<Timestamp>, received_at: Timestamp) -> i64 {
     }
 }
 
-/// Checks all events of a request. Every event is either checked or rejected.
+/// Checks all events of a request. Every event is either checked or rejected; of one id the first alone is checked, whatever becomes
+/// of it.
 pub(super) fn check_all(
     events: Events<'_>,
     rules: &Rules<'_>,
@@ -80,11 +81,13 @@ pub(super) fn check_all(
                     Rejection::new(index, Some(event.id), code, message).saying(Said::of(&event))
                 }
                 Err((event_id, code, message)) => {
+                    ids.extend(event_id);
                     Rejection::new(index, event_id, code, message).saying(Said::by(&body))
                 }
             },
             Err(unread) => {
                 let ((event_id, code, message), said) = *unread;
+                ids.extend(event_id);
                 Rejection::new(index, event_id, code, message).saying(said)
             }
         };
@@ -380,6 +383,30 @@ mod tests {
         };
         assert_eq!(of(r#"{"a": 1, "b": 2}"#), of(r#"{"b": 2, "a": 1}"#));
         assert_ne!(of(r#"{"a": 1}"#), of(r#"{"a": 2}"#));
+    }
+
+    #[test]
+    fn of_one_id_the_first_event_alone_counts_also_where_it_is_rejected() {
+        let settings = Ingest::default();
+        let id = "01890a5d-ac96-774b-bcce-b302099a8057";
+        let event = |name: &str, padding: usize| {
+            let text = format!(
+                r#"{{"eventId":"{id}","name":"{name}","timestamp":"2026-03-01T12:00:00Z","anonymousId":"a","properties":{{"p":"{}"}}}}"#,
+                "p".repeat(padding)
+            );
+            RawValue::from_string(text).unwrap()
+        };
+        let good = event("x", 0);
+        for (first, code) in [
+            (event("", 0), "invalid_name"),
+            (event("x", MOST_BYTES), "event_too_large"),
+        ] {
+            let events = Events::Apart(vec![&first, &good]);
+            let (checked, rejections) = check_all(events, &rules(&settings));
+            let codes: Vec<&str> = rejections.iter().map(|it| it.code).collect();
+            assert!(checked.is_empty());
+            assert_eq!(codes, [code, "duplicate_event_id_in_batch"]);
+        }
     }
 
     #[test]

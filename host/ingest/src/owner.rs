@@ -203,7 +203,7 @@ async fn owner_by_user_id(
     if caller.key.key.kind != Kind::Write {
         caller.key.require_scope(services, key::EVENTS_WRITE)?;
     } else if !caller.app.settings.ingest.allow_unverified_server_events {
-        return Err(ApiError::new(Code::SubjectTokenRequired));
+        return Err(caller.key.refuse_without_subject_token(services));
     }
     if delivery {
         return Err(ApiError::field(

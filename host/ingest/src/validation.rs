@@ -12,20 +12,16 @@ use nudge_campaigns::definitions::{Enforced, Enforcement};
 use nudge_db::Timestamp;
 use nudge_platform::traces::{self, NewSpan};
 use nudge_plugin_runtime as plugins;
+use nudge_plugin_runtime::halving::{self, Halving};
 use nudge_plugin_runtime::statistics::{CallOutcome, Made};
 use nudge_plugin_runtime::{Recorder, RolloutPeriod, logs};
 use nudge_records::dead_letters::violation::Violation;
 use nudge_records::events::Event;
-use nudge_wasm::{Call, Plugin, validation};
+use nudge_wasm::{Call, Failed, Plugin, validation};
 use uuid::Uuid;
 
 use crate::services::Services;
 use shadow::ShadowRuns;
-
-/// After so many events that the plugin failed on, and so much time in failing calls, what is left of a request is asked
-/// about as it is and no further taken apart.
-const MOST_FAILURES: usize = 4;
-const FAILING_TIME: Duration = Duration::from_secs(1);
 
 /// What became of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,7 +163,8 @@ pub fn dry_run(
 pub(super) fn check(context: &Context, declared: &[Declared]) -> PlacedVerdicts {
     let mut found = PlacedVerdicts::new();
     for (version, declared) in by_version(declared) {
-        found.extend(VersionChecks::new(context, version, logs::Kind::Decision).run(&declared));
+        let checks = VersionChecks::new(context, version, logs::Kind::Decision);
+        found.extend(halving::ask(&checks, &declared));
     }
     found
 }
@@ -223,8 +220,6 @@ pub(super) struct VersionChecks<'c> {
     context: &'c Context,
     version: Version,
     kind: logs::Kind,
-    failures: usize,
-    failing: Duration,
 }
 
 impl<'c> VersionChecks<'c> {
@@ -233,114 +228,7 @@ impl<'c> VersionChecks<'c> {
             context,
             version,
             kind,
-            failures: 0,
-            failing: Duration::ZERO,
         }
-    }
-
-    /// Checks the events of one request.
-    pub(super) fn run(&mut self, declared: &[&Declared]) -> PlacedVerdicts {
-        let mut verdicts = Vec::with_capacity(declared.len());
-        self.failures = 0;
-        self.failing = Duration::ZERO;
-        self.check(declared, &mut verdicts);
-        verdicts
-    }
-
-    /// Checks events in one call; none: the call failed.
-    pub(super) fn together(&mut self, declared: &[&Declared]) -> Option<PlacedVerdicts> {
-        match self.call(declared) {
-            Ok(outcome) => {
-                self.note(declared, CallOutcome::Decided, &outcome.call);
-                let mut verdicts = Vec::with_capacity(declared.len());
-                judge(declared, outcome, &mut verdicts);
-                Some(verdicts)
-            }
-            Err(failed) => {
-                self.note(declared, CallOutcome::TakenApart, &failed.call);
-                None
-            }
-        }
-    }
-
-    /// Checks events together; where that fails, halves apart, so that one event spoils no other.
-    fn check(&mut self, declared: &[&Declared], verdicts: &mut PlacedVerdicts) {
-        match self.call(declared) {
-            Ok(outcome) => {
-                self.note(declared, CallOutcome::Decided, &outcome.call);
-                judge(declared, outcome, verdicts);
-            }
-            Err(failed) if declared.len() == 1 || self.has_failed_enough() => {
-                self.note(declared, CallOutcome::settled(&failed), &failed.call);
-                // Of a thousand bad events the log has a few.
-                if self.failures < MOST_FAILURES {
-                    let period = &self.version.period;
-                    tracing::warn!(
-                        app.id = %self.context.app_id,
-                        plugin.name = period.name,
-                        plugin.version = period.version,
-                        error = %failed,
-                        "validation failed"
-                    );
-                }
-                self.failures += 1;
-                let places = declared.iter().map(|event| event.place);
-                verdicts.extend(places.map(|place| (place, Verdict::Unchecked)));
-            }
-            Err(failed) => {
-                self.note(declared, CallOutcome::TakenApart, &failed.call);
-                let (first, second) = declared.split_at(declared.len() / 2);
-                self.check(first, verdicts);
-                self.check(second, verdicts);
-            }
-        }
-    }
-
-    fn has_failed_enough(&self) -> bool {
-        self.failures >= MOST_FAILURES && self.failing >= FAILING_TIME
-    }
-
-    /// Calls the plugin; once more if the machine let it starve.
-    fn call(
-        &mut self,
-        declared: &[&Declared],
-    ) -> Result<validation::ValidationOutcome, nudge_wasm::Failed> {
-        let mut outcome = self.version.plugin.validate(self.batch(declared));
-        if let Err(failed) = &outcome
-            && failed.was_starved()
-        {
-            self.failing += failed.call.elapsed;
-            self.note(declared, CallOutcome::Retried, &failed.call);
-            outcome = self.version.plugin.validate(self.batch(declared));
-        }
-        if let Err(failed) = &outcome {
-            self.failing += failed.call.elapsed;
-        }
-        outcome
-    }
-
-    fn note(&self, declared: &[&Declared], outcome: CallOutcome, call: &Call) {
-        let Some(recorder) = &self.context.recorder else {
-            return;
-        };
-        let made = Made {
-            app_id: self.context.app_id,
-            period: &self.version.period,
-            items: declared.len(),
-            outcome,
-            call,
-        };
-        let topics = || {
-            let mut subjects: Vec<Uuid> = declared.iter().map(|event| event.subject).collect();
-            subjects.sort_unstable();
-            subjects.dedup();
-            logs::Topics {
-                subjects,
-                campaigns: Vec::new(),
-                events: declared.iter().map(|event| event.event.id).collect(),
-            }
-        };
-        recorder.made(&made, self.kind, topics);
     }
 
     fn batch(&self, declared: &[&Declared]) -> validation::Batch {
@@ -376,14 +264,62 @@ impl<'c> VersionChecks<'c> {
     }
 }
 
+impl<'d> Halving<&'d Declared> for VersionChecks<'_> {
+    type Answer = (usize, Verdict);
+
+    const FAILING_TIME: Duration = Duration::from_secs(1);
+    const GIVES_UP_INCONCLUSIVE: bool = false;
+
+    fn call(&self, declared: &[&'d Declared]) -> Result<(PlacedVerdicts, Call), Failed> {
+        let outcome = self.version.plugin.validate(self.batch(declared))?;
+        Ok((judge(declared, outcome.violations), outcome.call))
+    }
+
+    fn note(&self, declared: &[&'d Declared], outcome: CallOutcome, call: &Call) {
+        let Some(recorder) = &self.context.recorder else {
+            return;
+        };
+        let made = Made {
+            app_id: self.context.app_id,
+            period: &self.version.period,
+            items: declared.len(),
+            outcome,
+            call,
+        };
+        let topics = || {
+            let mut subjects: Vec<Uuid> = declared.iter().map(|event| event.subject).collect();
+            subjects.sort_unstable();
+            subjects.dedup();
+            logs::Topics {
+                subjects,
+                campaigns: Vec::new(),
+                events: declared.iter().map(|event| event.event.id).collect(),
+            }
+        };
+        recorder.made(&made, self.kind, topics);
+    }
+
+    fn warn(&self, failed: &Failed) {
+        let period = &self.version.period;
+        tracing::warn!(
+            app.id = %self.context.app_id,
+            plugin.name = period.name,
+            plugin.version = period.version,
+            error = %failed,
+            "validation failed"
+        );
+    }
+
+    fn give_up(&self, declared: &[&'d Declared], _failed: &Failed) -> PlacedVerdicts {
+        let places = declared.iter().map(|event| event.place);
+        places.map(|place| (place, Verdict::Unchecked)).collect()
+    }
+}
+
 /// Takes what a plugin found over.
-fn judge(
-    declared: &[&Declared],
-    outcome: validation::ValidationOutcome,
-    verdicts: &mut PlacedVerdicts,
-) {
+fn judge(declared: &[&Declared], found: Vec<validation::Violation>) -> PlacedVerdicts {
     let mut violations: HashMap<u32, Vec<Violation>> = HashMap::new();
-    for violation in outcome.violations {
+    for violation in found {
         violations
             .entry(violation.item)
             .or_default()
@@ -394,9 +330,9 @@ fn judge(
                 actual: violation.actual,
             });
     }
-    for (item, event) in (0_u32..).zip(declared) {
-        if let Some(found) = violations.remove(&item) {
-            verdicts.push((event.place, Verdict::Broken(found)));
-        }
-    }
+    let broken = (0_u32..).zip(declared).filter_map(|(item, event)| {
+        let found = violations.remove(&item)?;
+        Some((event.place, Verdict::Broken(found)))
+    });
+    broken.collect()
 }

@@ -47,16 +47,16 @@ impl PresentationQuestion {
     }
 }
 
-/// As of when is counted.
+/// The time as of which presentations are counted.
 #[derive(Clone, Copy, Debug)]
-pub struct CountQuestion {
+pub struct CountedAsOf {
     at: Timestamp,
     issued_before: Timestamp,
     /// What was presented later was so by a clock that was ahead.
     latest: Timestamp,
 }
 
-impl CountQuestion {
+impl CountedAsOf {
     /// Everything that was issued counts.
     pub fn now(now: Timestamp) -> Self {
         Self {
@@ -181,7 +181,7 @@ pub async fn counts(
     tx: &mut Tx,
     app_id: Uuid,
     questions: &[PresentationQuestion],
-    asked: CountQuestion,
+    as_of: CountedAsOf,
 ) -> Result<Vec<u32>> {
     let mut counts = vec![0; questions.len()];
     for (kind, of_campaign, text) in [
@@ -204,10 +204,10 @@ pub async fn counts(
                 .uuids(chunk.iter().map(|(_, question)| question.subject_id))
                 .uuids(chunk.iter().map(|(_, question)| question.campaign_id))
                 .timestamps(chunk.iter().map(|(_, question)| question.since))
-                .timestamps(chunk.iter().map(|_| asked.at.minus(RESERVED)))
-                .timestamps(chunk.iter().map(|_| asked.at))
-                .timestamps(chunk.iter().map(|_| asked.issued_before))
-                .timestamps(chunk.iter().map(|_| asked.latest))
+                .timestamps(chunk.iter().map(|_| as_of.at.minus(RESERVED)))
+                .timestamps(chunk.iter().map(|_| as_of.at))
+                .timestamps(chunk.iter().map(|_| as_of.issued_before))
+                .timestamps(chunk.iter().map(|_| as_of.latest))
                 .texts(
                     chunk
                         .iter()

@@ -1,5 +1,7 @@
 //! One batch of a lane, from reading the subjects to writing the effects.
 
+mod layout;
+
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -10,15 +12,13 @@ use nudge_db::Timestamp;
 use nudge_platform::traces::{self, KeyValue, NewSpan};
 use nudge_plugin_runtime::{Lost, logs};
 use nudge_records::dead_letters;
-use nudge_records::events::store::Stored;
 use nudge_records::instructions::Instruction;
-use nudge_records::scheduled_work::{self, DueOccasion, DueTimer};
 use nudge_records::stats;
 use uuid::Uuid;
 
 use super::calls::Calls;
 use super::effects::{self, Effects};
-use super::evaluate::{Decided, Decisions, Evaluation, Item, Routes, Unavailable};
+use super::evaluate::{Decided, Decisions, Evaluation, Item, Unavailable};
 use super::facts::Ledger;
 use super::groups::{self, Group};
 use super::memory::{self, Recalled};
@@ -32,6 +32,7 @@ use crate::quota;
 use crate::segments::checks;
 use crate::segments::decide::Means;
 use crate::shadow::ShadowRuns;
+use layout::{Layout, lay_out};
 
 /// Why a batch could not be processed. Nothing of it has taken effect.
 #[derive(Debug)]
@@ -263,183 +264,6 @@ fn moves_segments(app: &App, work: &Work, subject: &Subject) -> bool {
     let mut names = work.events.iter().map(|stored| &*stored.event.name);
     matches!(work.source, Source::Request(_))
         && (subject.event_count == 0 || names.any(|name| app.segments.is_touched_by(name)))
-}
-
-/// A batch as it is put to plugins.
-#[derive(Default)]
-struct Layout {
-    items: Vec<Item>,
-    routes: Routes,
-    /// Campaigns and items that fire without being decided about again: firings that waited.
-    waited: Vec<(usize, usize)>,
-}
-
-/// Takes the events into their subjects and finds the campaigns that they concern.
-///
-/// `given`: work of runs that have given the subject something already, as to somebody who is one with it now.
-fn lay_out(
-    app: &App,
-    works: &[Work],
-    given: &HashSet<usize>,
-    subjects: &Subjects,
-    after: &mut [Subject],
-) -> Layout {
-    let mut layout = Layout::default();
-    for (number, work) in works.iter().enumerate() {
-        if given.contains(&number) {
-            continue;
-        }
-        let Some(index) = subjects.of(work.alias) else {
-            continue;
-        };
-        // Nothing follows from events of somebody who is being deleted; the rows themselves go with the rest.
-        let Some(subject) = after.get_mut(index).filter(|subject| !subject.suppressed) else {
-            continue;
-        };
-        for stored in &work.events {
-            let (timer, occasion) = match &work.source {
-                Source::Timer(timer) => (Some(timer), None),
-                Source::Occasion(due) => (None, Some(due)),
-                Source::Request(_) => (None, None),
-                Source::Letter { timer, .. } => (timer.as_ref(), None),
-            };
-            let timer = timer.map(|timer| DueTimer {
-                last_seq: timer.last_seq.or(Some(subject.last_seq)),
-                ..timer.clone()
-            });
-            let firing_id = occasion.and_then(|due| due.firing_id);
-            let fires = matches!(work.source, Source::Letter { fires: true, .. });
-            for part in parts(app, &work.source, stored, subject) {
-                let item = layout.items.len();
-                for campaign in part.campaigns {
-                    if firing_id.is_some() || fires {
-                        layout.waited.push((campaign, item));
-                    } else {
-                        layout.routes.entry(campaign).or_default().push(item);
-                    }
-                }
-                layout.items.push(Item {
-                    work: number,
-                    stored: stored.clone(),
-                    subject: index,
-                    session: part.session,
-                    begins: part.begins,
-                    timer: timer.clone(),
-                    alias: work.alias,
-                    occasion_id: occasion.map(|due| due.id),
-                    firing_id,
-                    replays: work.replays(),
-                });
-            }
-        }
-    }
-    layout
-}
-
-/// What an event is to campaigns: the beginning of a session, itself, or both.
-struct Part {
-    session: i64,
-    begins: bool,
-    campaigns: Vec<usize>,
-}
-
-/// The parts of an event that concern campaigns, by where it comes from.
-fn parts(app: &App, source: &Source, stored: &Stored, subject: &mut Subject) -> Vec<Part> {
-    let one = |id: Uuid| app.campaign(id).into_iter();
-    let mut parts = Vec::with_capacity(1);
-    let mut add = |session, begins, campaigns: Vec<usize>, wanted| {
-        if wanted || !campaigns.is_empty() {
-            parts.push(Part {
-                session,
-                begins,
-                campaigns,
-            });
-        }
-    };
-    match source {
-        Source::Request(_) => {
-            let session = subject.take(stored);
-            let name = &stored.event.name;
-            if session.begins {
-                let campaigns = app.session_campaigns().to_vec();
-                add(session.number, true, campaigns, false);
-            }
-            // An event that a campaign counts comes before those that it decides about.
-            let counts = app.looks_back_at(name);
-            add(session.number, false, concerned(app, name), counts);
-        }
-        Source::Timer(timer) => {
-            let due = |it: &usize| waits(app, *it, stored) && is_own(app, *it, timer);
-            let campaigns = one(timer.campaign_id).filter(due).collect();
-            add(subject.session_number, false, campaigns, false);
-        }
-        Source::Occasion(due) => {
-            let hears = |campaign: &usize| match due.firing_id {
-                Some(_) => waits(app, *campaign, stored),
-                None => waits_for(app, *campaign, due),
-            };
-            let campaigns = one(due.campaign_id).filter(hears).collect();
-            add(subject.session_number, false, campaigns, false);
-        }
-        Source::Letter {
-            campaign_id,
-            session,
-            begins,
-            timer,
-            ..
-        } => {
-            let session = session.unwrap_or(subject.session_number);
-            let still_waits = |it: &usize| {
-                let mut timer = timer.iter();
-                timer.all(|timer| waits(app, *it, stored) && is_own(app, *it, timer))
-            };
-            let campaign = campaign_id.and_then(|id| app.campaign(id));
-            let campaign = campaign.filter(still_waits);
-            if *begins {
-                add(session, true, campaign.into_iter().collect(), false);
-            }
-            // Besides, the campaign may read what the session began with.
-            let named = campaign.filter(|it| !begins || app.reads(*it, &stored.event.name));
-            add(session, false, named.into_iter().collect(), false);
-        }
-    }
-    parts
-}
-
-/// The campaigns that an event of this name concerns, each once: some read it by its name and with all others.
-fn concerned(app: &App, name: &str) -> Vec<usize> {
-    let mut campaigns: Vec<usize> = app.campaigns_for(name).collect();
-    campaigns.sort_unstable();
-    campaigns.dedup();
-    campaigns
-}
-
-/// Whether a campaign waits for an occasion like this one: a run, or a change of a segment. Its plugin is asked whatever events it
-/// names. Of a campaign that was changed since, so that events fire it now, none is asked.
-fn waits_for(app: &App, campaign: usize, due: &DueOccasion) -> bool {
-    let running = app.campaigns.get(campaign);
-    running.is_some_and(|running| {
-        if due.is_change() {
-            running.watch.is_some()
-        } else {
-            running.has_runs
-        }
-    })
-}
-
-/// Whether what waited of a campaign, `stored` behind it, still fires. A survey that people reach by a link or a button fires for
-/// nobody, whatever it waited for before it was changed. A campaign that its calendar fires reaches its audience by its runs,
-/// so that no event that it waited for before fires it for somebody once more.
-fn waits(app: &App, campaign: usize, stored: &Stored) -> bool {
-    let is_of_run = scheduled_work::instant_of(stored.seq).is_some();
-    let running = app.campaigns.get(campaign);
-    running.is_some_and(|running| running.action.fires() && (is_of_run || !running.by_calendar))
-}
-
-/// Whether the plugin that decides has set a timer. Of another one's payload it knows nothing.
-fn is_own(app: &App, campaign: usize, timer: &DueTimer) -> bool {
-    let running = app.campaigns.get(campaign);
-    running.is_some_and(|running| running.accepted.inherits(timer.plugin.as_deref()))
 }
 
 /// A batch that no plugin was asked about.

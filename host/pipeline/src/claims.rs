@@ -264,13 +264,13 @@ pub(super) async fn claim_timers(
 
 /// Rows that a process has claimed, the oldest first.
 #[derive(Clone, Debug)]
-pub(super) struct Claimed {
+pub(super) struct NodeClaims {
     requests: Vec<RequestKey>,
     timers: Vec<Uuid>,
     occasions: Vec<Uuid>,
 }
 
-impl Claimed {
+impl NodeClaims {
     /// Leaves out those that are not wanted.
     pub(super) fn retain(&mut self, is_wanted: impl Fn(&Claim) -> bool) {
         let (requests, timers) = (&mut self.requests, &mut self.timers);
@@ -289,7 +289,7 @@ impl Claimed {
 }
 
 /// The rows that a process has claimed.
-pub(super) async fn claims(tx: &mut Tx, node: Uuid) -> Result<Claimed> {
+pub(super) async fn claims(tx: &mut Tx, node: Uuid) -> Result<NodeClaims> {
     let requests: Vec<RequestKey> = tx
         .sql("SELECT alias_number, id FROM pending WHERE node = $1 ORDER BY id LIMIT $2")
         .bind(node)
@@ -303,7 +303,7 @@ pub(super) async fn claims(tx: &mut Tx, node: Uuid) -> Result<Claimed> {
         .fetch_values()
         .await?;
     let occasions = scheduled_work::claimed_by(tx, node, MOST_CLAIMS).await?;
-    Ok(Claimed {
+    Ok(NodeClaims {
         requests,
         timers,
         occasions,
@@ -311,7 +311,7 @@ pub(super) async fn claims(tx: &mut Tx, node: Uuid) -> Result<Claimed> {
 }
 
 /// Gives up claims of a process.
-pub(super) async fn release_claims(tx: &mut Tx, node: Uuid, claims: &Claimed) -> Result<()> {
+pub(super) async fn release_claims(tx: &mut Tx, node: Uuid, claims: &NodeClaims) -> Result<()> {
     release_requests(tx, &claims.requests, node).await?;
     nudge_platform::claims::release(tx, "timers", &claims.timers, node).await?;
     nudge_platform::claims::release(tx, "occasions", &claims.occasions, node).await

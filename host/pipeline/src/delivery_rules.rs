@@ -10,9 +10,9 @@ use nudge_campaigns::targeting::{CapWindow, Opening, Quiet, Scope, Suppression};
 use nudge_db::{Db, Timestamp};
 use uuid::Uuid;
 
-use super::evaluate::Item;
+use super::evaluate::{CampaignItem, Item};
 use super::projection::Subject;
-use crate::audience::{self, CountQuestion, PresentationQuestion};
+use crate::audience::{self, CountedAsOf, PresentationQuestion};
 
 /// The delivery rules of a batch, which its firings go through one after another.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl DeliveryRules {
         app: &App,
         items: &[Item],
         subjects: &[Subject],
-        fired: &[(usize, usize)],
+        fired: &[CampaignItem],
         now: Timestamp,
     ) -> nudge_db::Result<Self> {
         let mut delivery_rules = Self {
@@ -68,9 +68,11 @@ impl DeliveryRules {
         };
         let mut paused = Vec::new();
         let mut questions = Vec::new();
-        for (campaign, item) in fired {
-            let subject = items.get(*item).and_then(|item| subjects.get(item.subject));
-            if let (Some(running), Some(subject)) = (app.campaigns.get(*campaign), subject) {
+        for firing in fired {
+            let item = items.get(firing.item);
+            let subject = item.and_then(|item| subjects.get(item.subject));
+            let running = app.campaigns.get(firing.campaign);
+            if let (Some(running), Some(subject)) = (running, subject) {
                 for cap_window in cap_windows(app, running) {
                     let question = delivery_rules.question(running, subject, &cap_window);
                     if let Some(own) = of_itself(running, &cap_window) {
@@ -89,7 +91,7 @@ impl DeliveryRules {
         });
         questions.dedup();
         let mut tx = db.read().await?;
-        let counts = audience::counts(&mut tx, app.id, &questions, CountQuestion::now(now)).await?;
+        let counts = audience::counts(&mut tx, app.id, &questions, CountedAsOf::now(now)).await?;
         delivery_rules.counts = questions.into_iter().zip(counts).collect();
         paused.retain(|question| {
             delivery_rules
@@ -210,14 +212,14 @@ fn of_itself(running: &ActiveCampaign, cap_window: &CapWindow) -> Option<CapWind
 pub(super) fn in_order(
     app: &App,
     items: &[Item],
-    mut fired: Vec<(usize, usize)>,
-) -> Vec<(usize, usize)> {
+    mut fired: Vec<CampaignItem>,
+) -> Vec<CampaignItem> {
     let places = places(items);
     let place = |item: usize| places.get(item).copied().unwrap_or(item);
     let priority = |campaign: usize| app.campaigns.get(campaign).map(|running| running.priority);
-    fired.sort_by_key(|(campaign, item)| {
-        let priority = Reverse(priority(*campaign));
-        (place(*item), priority, *campaign, *item)
+    fired.sort_by_key(|firing| {
+        let priority = Reverse(priority(firing.campaign));
+        (place(firing.item), priority, firing.campaign, firing.item)
     });
     fired
 }

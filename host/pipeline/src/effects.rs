@@ -1,64 +1,43 @@
 //! What a batch brings about, written in one transaction or not at all.
 
+pub(super) mod timers;
+mod write;
+
 use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
+use std::sync::Arc;
 
 use nudge_apps::App;
 use nudge_campaigns::webhooks::{EventType, Subscription};
-use nudge_db::{Timestamp, Tx};
+use nudge_db::Timestamp;
 use nudge_platform::id;
-use nudge_records::dead_letters::store::Failure;
-use nudge_records::dead_letters::{self, Letter, Stage};
-use nudge_records::decisions::{self, NewDecision, Recorded};
-use nudge_records::deliveries::{self, NewDelivery};
+use nudge_records::dead_letters::{Letter, Stage};
+use nudge_records::decisions::{NewDecision, Recorded};
+use nudge_records::deliveries::NewDelivery;
 use nudge_records::events::store::RequestKey;
-use nudge_records::instructions::{self, Instruction, Suppressed};
-use nudge_records::scheduled_work::{self, DueOccasion, DueTimer, NewOccasion};
-use nudge_records::segment_checks;
-use nudge_wasm::Description;
+use nudge_records::instructions::{Instruction, Suppressed};
+use nudge_records::scheduled_work::{DueOccasion, DueTimer, NewOccasion};
+use nudge_wasm::{Description, Plugin};
 use uuid::Uuid;
 
-use super::devices::{self, Sighting};
-use super::evaluate::{Decisions, Failed, Item, Timer};
+pub(super) use write::write;
+
+use super::devices::Sighting;
+use super::evaluate::{Decisions, Failed, Item};
 use super::projection::Subject;
 use super::run_firings::{self, RunFiring};
 use super::work::{Source, Work};
-use super::{Inner, store};
-use crate::batch::Trouble;
 use crate::delivery_rules::DeliveryRules;
 use crate::messages::Messages;
-
-/// What lies between a timer and one that it sets, at the least.
-pub(super) const TURN: Duration = Duration::from_secs(1);
+use timers::{NewTimer, TimerKey};
 
 /// What a plugin keeps of a subject for a campaign from now on.
 #[derive(Clone, Debug)]
 pub(super) struct StateChange {
     pub campaign_id: Uuid,
     pub subject_id: Uuid,
-    /// The plugin's name.
-    pub plugin: String,
+    pub plugin: Arc<Plugin>,
     /// None: nothing.
     pub state: Option<Vec<u8>>,
-}
-
-/// Campaign, subject and the plugin's key.
-pub(super) type TimerKey = (Uuid, Uuid, String);
-
-/// A timer to be set.
-#[derive(Clone, Debug)]
-pub(super) struct NewTimer {
-    pub id: Uuid,
-    pub campaign_id: Uuid,
-    pub subject_id: Uuid,
-    pub key: String,
-    /// The name of the plugin that sets it.
-    pub plugin: String,
-    pub due_at: Timestamp,
-    pub payload: Vec<u8>,
-    pub event_seq: i64,
-    /// Whether it counts among the timers that a campaign and subject may have.
-    pub limited: bool,
 }
 
 /// A firing whose message a plugin failed on.
@@ -74,7 +53,7 @@ pub(super) struct Broken {
 }
 
 /// Everything that a batch brings about.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Effects {
     pub app_id: Uuid,
     pub now: Timestamp,
@@ -152,36 +131,10 @@ impl Effects {
         let mut effects = Self {
             app_id: app.id,
             now: delivery_rules.now,
-            requests: Vec::new(),
-            due_timers: Vec::new(),
-            due_occasions: Vec::new(),
-            parked: Vec::new(),
-            resting_timers: Vec::new(),
-            resting_firings: Vec::new(),
-            replayed_letters: Vec::new(),
-            failed_letters: Vec::new(),
             subjects,
-            instructions: Vec::new(),
-            deliveries: Vec::new(),
-            suppressed: Vec::new(),
-            states: Vec::new(),
-            held_back: BTreeMap::new(),
-            dropped: Vec::new(),
-            led_on: Vec::new(),
-            run_firings: Vec::new(),
-            cancelled_all: Vec::new(),
-            cancelled: Vec::new(),
-            timers: Vec::new(),
-            occasions: Vec::new(),
-            letters: Vec::new(),
-            devices: Vec::new(),
-            decisions: Vec::new(),
-            broken: Vec::new(),
-            failed_works: Vec::new(),
-            resting_works: Vec::new(),
-            segment_checks: Vec::new(),
             webhooks: hear_of_letters(app),
             are_awaited: works.iter().any(Work::is_awaited),
+            ..Self::default()
         };
         effects.fire(app, items, &decisions, &mut delivery_rules, &messages);
         effects.store_states(app, decisions.states);
@@ -239,130 +192,18 @@ impl Effects {
         list.push(due.id);
     }
 
-    fn pair(&self, app: &App, campaign: usize, subject: u32) -> Option<(Uuid, Uuid)> {
-        Some((
-            app.campaigns.get(campaign)?.id,
-            self.subjects.get(subject as usize)?.id,
-        ))
-    }
-
     fn store_states(&mut self, app: &App, states: HashMap<(usize, u32), Option<Vec<u8>>>) {
         for ((campaign, subject), state) in states {
-            let pair = self.pair(app, campaign, subject);
-            if let (Some(running), Some((_, subject_id))) = (app.campaigns.get(campaign), pair) {
+            let subject = self.subjects.get(subject as usize);
+            if let (Some(running), Some(subject)) = (app.campaigns.get(campaign), subject) {
                 self.states.push(StateChange {
                     campaign_id: running.id,
-                    subject_id,
-                    plugin: running.accepted.plugin_name().to_owned(),
+                    subject_id: subject.id,
+                    plugin: Arc::clone(&running.accepted.decider.plugin),
                     state,
                 });
             }
         }
-    }
-
-    /// Of all changes of one timer only the last is left. What was due before an event arrived is not cancelled by it.
-    fn change_timers(&mut self, app: &App, items: &[Item], changes: Vec<Timer>) {
-        let mut set: HashMap<TimerKey, NewTimer> = HashMap::new();
-        for change in changes {
-            match change {
-                Timer::Set {
-                    campaign,
-                    item,
-                    key,
-                    at,
-                    payload,
-                } => {
-                    self.led_on.push(item);
-                    let timer = items
-                        .get(item)
-                        .and_then(|item| self.timer(app, campaign, item, (key, at, payload)));
-                    if let Some(timer) = timer {
-                        let key = (timer.campaign_id, timer.subject_id, timer.key.clone());
-                        set.insert(key, timer);
-                    }
-                }
-                Timer::Cancel {
-                    campaign,
-                    subject,
-                    item,
-                    key,
-                } => {
-                    let pair = self.pair(app, campaign, subject);
-                    if let (Some((campaign_id, subject_id)), Some(item)) = (pair, items.get(item)) {
-                        let (key, at) = ((campaign_id, subject_id, key), item.at());
-                        if set.get(&key).is_some_and(|timer| timer.due_at >= at) {
-                            set.remove(&key);
-                        }
-                        self.cancelled.push((key, at));
-                    }
-                }
-                Timer::CancelAll {
-                    campaign,
-                    subject,
-                    item: number,
-                } => {
-                    let pair = self.pair(app, campaign, subject);
-                    if let (Some(pair), Some(item)) = (pair, items.get(number)) {
-                        let at = item.at();
-                        set.retain(|key, timer| (key.0, key.1) != pair || timer.due_at < at);
-                        self.cancelled_all.push((pair.0, pair.1, at));
-                        self.cancel_deferred(items, pair, (number, at));
-                    }
-                }
-            }
-        }
-        self.timers.extend(set.into_values());
-    }
-
-    /// Cancels what earlier items of the batch have led to and the host lets wait: it has not fired. `cancel`: the item at
-    /// which it is cancelled, and when that was.
-    fn cancel_deferred(&mut self, items: &[Item], pair: (Uuid, Uuid), cancel: (usize, Timestamp)) {
-        let is_cancelled = |(item, occasion): &mut (usize, NewOccasion)| {
-            let of = (occasion.campaign_id, occasion.subject_id);
-            of == pair && *item < cancel.0 && occasion.due_at >= cancel.1
-        };
-        let cancelled = self.occasions.extract_if(.., is_cancelled);
-        let last = cancelled.last().and_then(|(item, _)| items.get(item));
-        if let Some(item) = last {
-            let event_id = item.stored.event.id;
-            self.held_back.entry(pair).or_insert(event_id);
-        }
-    }
-
-    /// A timer that a campaign's plugin sets at an item.
-    fn timer(
-        &self,
-        app: &App,
-        campaign: usize,
-        item: &Item,
-        (key, at, payload): (String, i64, Vec<u8>),
-    ) -> Option<NewTimer> {
-        let subject = u32::try_from(item.subject).ok()?;
-        let (campaign_id, subject_id) = self.pair(app, campaign, subject)?;
-        let (plugin, _) = app
-            .campaigns
-            .get(campaign)?
-            .accepted
-            .for_subject(subject_id);
-        let at = Timestamp(at);
-        Some(NewTimer {
-            id: id::new(self.now),
-            campaign_id,
-            subject_id,
-            key,
-            plugin: plugin.description().name.clone(),
-            due_at: self.earliest(item).map_or(at, |earliest| earliest.max(at)),
-            payload,
-            event_seq: item.stored.seq,
-            limited: !plugin.has_unlimited_timers(),
-        })
-    }
-
-    /// The earliest time at which a timer that is set at an item is due. One that a timer sets is due after [`TURN`] at the earliest:
-    /// due at once, the recovery loop would claim it again and never do anything else.
-    fn earliest(&self, item: &Item) -> Option<Timestamp> {
-        let timer = item.timer.as_ref();
-        timer.map(|_| self.now.plus(TURN))
     }
 
     fn keep_decisions(&mut self, recorded: Vec<Recorded>) {
@@ -416,9 +257,7 @@ impl Effects {
         }
         Ok(())
     }
-}
 
-impl Effects {
     /// Keeps the events of messages that a plugin failed on. A replay that fails as before counts for its letter.
     fn keep_broken(&mut self, app: &App, works: &[Work], items: &[Item]) -> nudge_db::Result<()> {
         for broken in &self.broken {
@@ -457,119 +296,4 @@ fn tell_of_foreign(app_id: Uuid, timer: &DueTimer) {
         plugin.name = timer.plugin,
         "a timer fell due that another plugin had set; nothing follows from it"
     );
-}
-
-/// Puts instructions on offer, and notes what would have been some.
-async fn offer(tx: &mut Tx, effects: &Effects) -> nudge_db::Result<()> {
-    let made = effects.instructions.iter();
-    let made: Vec<Instruction> = made.map(|(_, instruction)| instruction.clone()).collect();
-    instructions::store::insert(tx, &made).await?;
-    instructions::store::insert_suppressed(tx, &effects.suppressed).await
-}
-
-async fn begin(inner: &Inner, effects: &Effects) -> nudge_db::Result<Tx> {
-    if effects.are_awaited {
-        inner.db.write_together().await
-    } else {
-        inner.db.unhurried().write_together().await
-    }
-}
-
-/// Puts off what runs have led to, and drops what else waited, where campaigns do not run. False: something is not this
-/// process's any longer.
-async fn rest(tx: &mut Tx, effects: &Effects, node: Uuid) -> nudge_db::Result<bool> {
-    let (firings, timers) = (&effects.resting_firings, &effects.resting_timers);
-    let parked_firings = scheduled_work::park_of_runs(tx, "occasions", firings, node).await?;
-    let parked_timers = scheduled_work::park_of_runs(tx, "timers", timers, node).await?;
-    let is_parked = |id: &Uuid| parked_firings.contains(id) || parked_timers.contains(id);
-    let dropped = |ids: &[Uuid]| -> Vec<Uuid> {
-        let dropped = ids.iter().filter(|id| !is_parked(id));
-        dropped.copied().collect()
-    };
-    let held_back = effects.dropped.iter().filter(|(id, _)| !is_parked(id));
-    let held_back: Vec<(Uuid, Uuid)> = held_back.copied().collect();
-    store::hold_back_dropped(tx, effects.app_id, &held_back).await?;
-    Ok(
-        scheduled_work::delete_due(tx, &dropped(firings), node).await?
-            && store::delete_due_timers(tx, &dropped(timers), node).await?,
-    )
-}
-
-/// Cancels timers, and firings that the host lets wait: those were held back in the end.
-async fn cancel(tx: &mut Tx, effects: &mut Effects) -> nudge_db::Result<()> {
-    let (app_id, all) = (effects.app_id, &effects.cancelled_all);
-    store::cancel_timers(tx, app_id, all, &effects.cancelled).await?;
-    for (pair, event_id) in scheduled_work::cancel_deferred(tx, app_id, all).await? {
-        // A firing of the batch itself is the later one.
-        effects.held_back.entry(pair).or_insert(event_id);
-    }
-    Ok(())
-}
-
-/// Keeps what the host does later.
-async fn keep_occasions(tx: &mut Tx, effects: &Effects) -> nudge_db::Result<()> {
-    let occasions = effects.occasions.iter();
-    let occasions: Vec<NewOccasion> = occasions.map(|(_, occasion)| occasion.clone()).collect();
-    scheduled_work::insert(tx, effects.app_id, &occasions).await?;
-    Ok(())
-}
-
-/// Removes the letters that are replayed. False: one is gone.
-async fn take_replayed(tx: &mut Tx, effects: &Effects) -> nudge_db::Result<bool> {
-    let letters = effects.replayed_letters.iter();
-    let letters: Vec<(Uuid, Uuid)> = letters.map(|id| (effects.app_id, *id)).collect();
-    let taken = dead_letters::store::take(tx, &letters).await?;
-    Ok(taken.len() == letters.len())
-}
-
-/// Writes the effects, if what they follow from still holds.
-pub(super) async fn write(inner: &Inner, effects: &mut Effects) -> Result<(), Trouble> {
-    let mut tx = begin(inner, effects).await?;
-    let node = inner.node();
-    let done = rest(&mut tx, effects, node).await?
-        && store::delete_requests(&mut tx, &effects.requests, node).await?
-        && store::delete_due_timers(&mut tx, &effects.due_timers, node).await?
-        && scheduled_work::delete_due(&mut tx, &effects.due_occasions, node).await?
-        && scheduled_work::park(&mut tx, &effects.parked, node).await?
-        && store::update_subjects(&mut tx, effects.app_id, &effects.subjects).await?
-        && take_replayed(&mut tx, effects).await?;
-    if !done {
-        tx.rollback().await?;
-        return Err(Trouble::Conflict);
-    }
-    let failures: Vec<Failure> = effects.failed_letters.iter().map(Failure::of).collect();
-    dead_letters::store::update_failed(&mut tx, effects.app_id, &failures).await?;
-    offer(&mut tx, effects).await?;
-    store::write_states(&mut tx, effects.app_id, &effects.states, effects.now).await?;
-    run_firings::insert(&mut tx, effects.app_id, &effects.run_firings).await?;
-    cancel(&mut tx, effects).await?;
-    store::hold_back(&mut tx, effects.app_id, &effects.held_back).await?;
-    store::set_timers(&mut tx, effects.app_id, &effects.timers, effects.now).await?;
-    keep_occasions(&mut tx, effects).await?;
-    devices::write(&mut tx, effects.app_id, &effects.devices).await?;
-    segment_checks::note(&mut tx, effects.app_id, &effects.segment_checks).await?;
-    let letters: Vec<&Letter> = effects.letters.iter().collect();
-    let (app_id, now) = (effects.app_id, effects.now);
-    dead_letters::store::insert(&mut tx, &letters, now).await?;
-    // The sender finds them by polling.
-    let _polled = dead_letters::announce(&mut tx, app_id, &effects.webhooks, &letters, now).await?;
-    let reserved = inner
-        .deliveries
-        .reserve(app_id, &mut effects.deliveries, now);
-    let made = deliveries::queue(&mut tx, app_id, &effects.deliveries, now).await?;
-    let noted = decisions::write(
-        &mut tx,
-        app_id,
-        &effects.decisions,
-        &inner.noted_configs,
-        now,
-    )
-    .await?;
-    tx.commit().await?;
-    inner.noted_configs.remember(app_id, &noted, now);
-    reserved.send(&made);
-    if !effects.segment_checks.is_empty() {
-        inner.segment_checks.wake();
-    }
-    Ok(())
 }

@@ -1,6 +1,8 @@
 //! Asking the trigger plugin about a batch. Where it fails, the batch is taken apart until only what it
 //! fails on is left: a poison event spoils no other.
 
+mod conversion;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +15,15 @@ use nudge_plugin_runtime::statistics::CallOutcome;
 use nudge_plugin_runtime::{Reading, RolloutPeriod};
 use nudge_records::decisions::Recorded;
 use nudge_records::decisions::transcript::Transcript;
+use nudge_records::events::EventRef;
 use nudge_records::events::store::Stored;
 use nudge_records::scheduled_work::DueTimer;
-use nudge_wasm::trigger::{self, TimerChange};
-use nudge_wasm::{Call, PastEvent, Plugin};
+use nudge_wasm::{Call, PastEvent, Plugin, trigger};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::calls::Calls;
-use super::facts::{Ledger, View};
+use super::facts::{EarlierEvent, Ledger, View};
 use super::groups::Group;
 
 /// After so much time in failing calls, what is left of a batch counts as failed too.
@@ -59,6 +61,15 @@ impl Item {
         due.unwrap_or(self.stored.received_at)
     }
 
+    /// The event, for what follows from the item.
+    pub(super) fn event_ref(&self) -> EventRef {
+        EventRef {
+            alias: self.alias,
+            seq: self.stored.seq,
+            id: self.stored.event.id,
+        }
+    }
+
     /// Whether a version reads the item.
     pub(super) fn is_read(&self, reading: &Reading) -> bool {
         if self.begins {
@@ -68,6 +79,13 @@ impl Item {
     }
 }
 
+/// A campaign and an item that it is decided for: their numbers in the app and in the batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CampaignItem {
+    pub campaign: usize,
+    pub item: usize,
+}
+
 /// Which items concern which campaign (by its number in the app).
 pub(super) type Routes = BTreeMap<usize, Vec<usize>>;
 
@@ -75,7 +93,7 @@ pub(super) type Routes = BTreeMap<usize, Vec<usize>>;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Decisions {
     /// Campaigns and the items that fire them.
-    pub fired: Vec<(usize, usize)>,
+    pub fired: Vec<CampaignItem>,
     /// Plugin states by campaign and subject; none: removed.
     pub states: HashMap<(usize, u32), Option<Vec<u8>>>,
     /// Campaigns and subjects that a plugin keeps something of.
@@ -191,7 +209,7 @@ impl Evaluation {
             self.decide(&items, &group.routes)?;
         }
         if groups.len() > 1 {
-            let order = |fired: &(usize, usize)| (fired.1, fired.0);
+            let order = |fired: &CampaignItem| (fired.item, fired.campaign);
             self.decisions.fired.sort_by_key(order);
         }
         let ledger = self.ledger.lock();
@@ -333,131 +351,18 @@ impl Evaluation {
             .filter(|item| item.timer.is_none() && !item.begins && item.stored.seq >= 0)
         {
             let event = &item.stored.event;
-            let seq = item.stored.seq;
-            let past = PastEvent {
-                id: event.id,
-                timestamp: event.timestamp.0,
-                properties: Arc::clone(&event.properties),
-            };
-            let subject = u32::try_from(item.subject).unwrap_or(u32::MAX);
-            ledger
-                .earlier
-                .push((subject, Arc::clone(&event.name), seq, past));
+            ledger.earlier.push(EarlierEvent {
+                subject: u32::try_from(item.subject).unwrap_or(u32::MAX),
+                name: Arc::clone(&event.name),
+                seq: item.stored.seq,
+                event: PastEvent {
+                    id: event.id,
+                    timestamp: event.timestamp.0,
+                    properties: Arc::clone(&event.properties),
+                },
+            });
         }
     }
-
-    fn batch(&self, items: &[usize], routes: &Routes) -> trigger::Batch {
-        let numbers: HashMap<usize, u32> = items.iter().copied().zip(0..).collect();
-        let campaigns = routes.iter().filter_map(|(campaign, items)| {
-            let running = self.app.campaigns.get(*campaign)?;
-            Some(trigger::Campaign {
-                id: running.id,
-                config: Arc::clone(&running.accepted.config),
-                properties: Arc::clone(&running.accepted.reading_of(&self.plugin).properties),
-                items: items
-                    .iter()
-                    .filter_map(|item| numbers.get(item).copied())
-                    .collect(),
-            })
-        });
-        let items: Vec<trigger::Item> = self.trigger_items(items).collect();
-        trigger::Batch {
-            now: trigger::Batch::time(&items),
-            campaigns: campaigns.collect(),
-            items,
-            explaining: false,
-            seed: self.seed,
-        }
-    }
-
-    /// Items as the plugin gets them.
-    pub(super) fn trigger_items(&self, items: &[usize]) -> impl Iterator<Item = trigger::Item> {
-        let items = items.iter().filter_map(|item| self.items.get(*item));
-        items.map(trigger_item)
-    }
-
-    /// Takes an outcome over, its numbers turned into those of the whole batch; answers the call.
-    fn accept(
-        &mut self,
-        outcome: trigger::TriggerOutcome,
-        items: &[usize],
-        campaigns: &[usize],
-    ) -> Call {
-        let item = |number: u32| items.get(number as usize).copied();
-        let campaign = |number: u32| campaigns.get(number as usize).copied();
-        for fired in outcome.fired {
-            self.decisions
-                .fired
-                .extend(campaign(fired.campaign).zip(item(fired.item)));
-        }
-        let mut ledger = self.ledger.lock();
-        for write in outcome.states {
-            let Some(campaign) = campaign(write.campaign) else {
-                continue;
-            };
-            let key = (campaign, write.subject);
-            match &write.state {
-                Some(state) => drop(ledger.states.insert(key, state.clone())),
-                None => drop(ledger.states.remove(&key)),
-            }
-            self.decisions.states.insert(key, write.state);
-        }
-        drop(ledger);
-        let mut cancelled_at = outcome.cancelled_at.into_iter();
-        for change in outcome.timers {
-            let change = timer_change(change, campaign, item, &mut cancelled_at);
-            self.decisions.timers.extend(change);
-        }
-        outcome.call
-    }
-}
-
-/// A change of a timer with the numbers of the whole batch. `cancelled_at` has the items of the cancellations to come.
-fn timer_change(
-    change: TimerChange,
-    campaign: impl Fn(u32) -> Option<usize>,
-    item: impl Fn(u32) -> Option<usize>,
-    cancelled_at: &mut impl Iterator<Item = u32>,
-) -> Option<Timer> {
-    Some(match change {
-        TimerChange::Set {
-            campaign: number,
-            item: at_item,
-            key,
-            at,
-            payload,
-        } => Timer::Set {
-            campaign: campaign(number)?,
-            item: item(at_item)?,
-            key,
-            at,
-            payload,
-        },
-        TimerChange::Cancel {
-            campaign: number,
-            subject,
-            key,
-        } => {
-            let at_item = cancelled_at.next()?;
-            Timer::Cancel {
-                campaign: campaign(number)?,
-                subject,
-                item: item(at_item)?,
-                key,
-            }
-        }
-        TimerChange::CancelAll {
-            campaign: number,
-            subject,
-        } => {
-            let at_item = cancelled_at.next()?;
-            Timer::CancelAll {
-                campaign: campaign(number)?,
-                subject,
-                item: item(at_item)?,
-            }
-        }
-    })
 }
 
 /// Whose events some items are.
@@ -471,27 +376,6 @@ fn subjects(ledger: &Mutex<Ledger>, all: &[Item], items: &[usize]) -> Vec<Uuid> 
     ids.sort_unstable();
     ids.dedup();
     ids
-}
-
-fn trigger_item(item: &Item) -> trigger::Item {
-    let event = &item.stored.event;
-    trigger::Item {
-        subject: u32::try_from(item.subject).unwrap_or(u32::MAX),
-        event_id: event.id,
-        name: if item.begins {
-            SESSION_BEGAN.into()
-        } else {
-            Arc::clone(&event.name)
-        },
-        timestamp: event.timestamp.0,
-        received: item.at().0,
-        session: u32::try_from(item.session).unwrap_or(u32::MAX),
-        properties: Arc::clone(&event.properties),
-        timer: item.timer.as_ref().map(|timer| trigger::Timer {
-            key: timer.key.clone(),
-            payload: timer.payload.clone(),
-        }),
-    }
 }
 
 /// The routes of some items only. `items` ascend.

@@ -7,7 +7,7 @@ use nudge_campaigns::campaign::Kind;
 use nudge_db::{Db, Timestamp, Tx};
 use nudge_platform::clock;
 use nudge_platform::secrets::hexadecimal;
-use nudge_records::decisions::transcript::Transcript;
+use nudge_records::decisions::transcript::{HistoryQuestion, Transcript};
 use nudge_records::events;
 use nudge_wasm::trigger::Facts;
 use nudge_wasm::{FactsUnavailable, PastEvent, Value};
@@ -16,8 +16,10 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use super::projection::Subject;
-use super::store::{self, StoredState};
+use super::store;
+use super::store::plugin_states::StoredState;
 use crate::audience::interactions;
+use crate::history::NewestQuestion;
 
 /// How many of the newest events of a name the first question about them reads.
 const NEWEST: u32 = 32;
@@ -40,8 +42,8 @@ pub(super) struct Ledger {
     pub properties: HashMap<(Uuid, String), Value>,
     /// Plugin states by campaign (its number in the app) and subject.
     pub states: HashMap<(usize, u32), Vec<u8>>,
-    /// Events of the batch that were evaluated in an earlier part: subject, name, number and event.
-    pub earlier: Vec<(u32, Arc<str>, i64, PastEvent)>,
+    /// Events of the batch that were evaluated in an earlier part.
+    pub earlier: Vec<EarlierEvent>,
     /// Aliases by subject, once they were asked for.
     pub aliases: HashMap<Uuid, Vec<i64>>,
     /// When the batch was read: interactions after it are none of its facts.
@@ -50,13 +52,23 @@ pub(super) struct Ledger {
     pub read: Read,
 }
 
+/// An event of a batch, for the later parts of the batch.
+#[derive(Clone, Debug)]
+pub(super) struct EarlierEvent {
+    /// Its subject's number in the batch.
+    pub subject: u32,
+    pub name: Arc<str>,
+    pub seq: i64,
+    pub event: PastEvent,
+}
+
 /// Answers of the database that are asked for again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Read {
     /// The newest events of a subject and name.
     newest: HashMap<(u32, String), Newest>,
-    /// Counts by subject, name, since when and up to how many.
-    counts: HashMap<(u32, String, i64, u32), u32>,
+    /// Counts of events.
+    counts: HashMap<HistoryQuestion, u32>,
     /// Interactions by fact and subject.
     interactions: HashMap<String, HashMap<u32, String>>,
     /// By subject and campaign the event whose firing was held back last.
@@ -184,7 +196,11 @@ impl Ledger {
             };
             if let Some([alias]) = self.aliases.get(&subject.id).map(Vec::as_slice) {
                 places.push((*number, (*name).to_owned()));
-                questions.push((*alias, (*name).to_owned(), subject.last_seq));
+                questions.push(NewestQuestion {
+                    alias: *alias,
+                    name: (*name).to_owned(),
+                    last_seq: subject.last_seq,
+                });
             }
         }
         let newest = crate::history::newest_of_many(tx, self.app_id, &questions, NEWEST).await?;
@@ -216,6 +232,20 @@ impl Ledger {
         Ok(aliases)
     }
 
+    /// A subject's events of a name since an instant, of the batch's earlier parts.
+    fn earlier_events(
+        &self,
+        subject: u32,
+        name: &str,
+        since: Option<i64>,
+    ) -> impl Iterator<Item = &EarlierEvent> {
+        self.earlier.iter().filter(move |earlier| {
+            earlier.subject == subject
+                && *earlier.name == *name
+                && since.is_none_or(|since| earlier.event.timestamp >= since)
+        })
+    }
+
     /// Events of before the batch, and then those of its earlier parts.
     fn recent(
         &mut self,
@@ -245,12 +275,8 @@ impl Ledger {
             )
             .await
         })?;
-        let of_batch = self.earlier.iter().filter(|(whose, what, _, event)| {
-            *whose == subject
-                && **what == *name
-                && since.is_none_or(|since| event.timestamp >= since)
-        });
-        events.extend(of_batch.map(|(_, _, seq, event)| (*seq, event.clone())));
+        let of_batch = self.earlier_events(subject, name, since);
+        events.extend(of_batch.map(|earlier| (earlier.seq, earlier.event.clone())));
         events.sort_by_key(|(seq, event)| std::cmp::Reverse((event.timestamp, *seq)));
         events.truncate(limit as usize);
         Ok(events)
@@ -277,12 +303,8 @@ impl Ledger {
             at_most,
             last_seq,
         )?;
-        let of_batch = self.earlier.iter().filter(|(whose, what, _, event)| {
-            *whose == subject
-                && **what == *name
-                && since.is_none_or(|since| event.timestamp >= since)
-        });
-        let count = stored.saturating_add(u32::try_from(of_batch.count()).unwrap_or(u32::MAX));
+        let of_batch = self.earlier_events(subject, name, since).count();
+        let count = stored.saturating_add(u32::try_from(of_batch).unwrap_or(u32::MAX));
         Ok(count.min(at_most))
     }
 
@@ -303,7 +325,7 @@ impl Ledger {
         {
             return Ok(count);
         }
-        let question = (subject, name.to_owned(), since, at_most);
+        let question = HistoryQuestion::new(subject, name, Some(since), at_most);
         if let Some(count) = self.read.counts.get(&question) {
             return Ok(*count);
         }
@@ -441,7 +463,8 @@ impl Facts for View {
     ) -> Result<u32, FactsUnavailable> {
         let answer = self.answer(|ledger| ledger.count(subject, name, since, at_most))?;
         if let Some(transcript) = &self.transcript {
-            transcript.count((subject, name, since, at_most), answer);
+            let question = HistoryQuestion::new(subject, name, since, at_most);
+            transcript.count(question, answer);
         }
         Ok(answer)
     }
@@ -456,7 +479,8 @@ impl Facts for View {
         let answer = self.answer(|ledger| ledger.recent(subject, name, since, limit))?;
         let (seqs, events): (Vec<i64>, _) = answer.into_iter().unzip();
         if let Some(transcript) = &self.transcript {
-            transcript.history((subject, name, since, limit), seqs);
+            let question = HistoryQuestion::new(subject, name, since, limit);
+            transcript.history(question, seqs);
         }
         Ok(events)
     }

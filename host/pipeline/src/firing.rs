@@ -13,7 +13,7 @@ use nudge_records::scheduled_work::NewOccasion;
 use uuid::Uuid;
 
 use super::effects::Effects;
-use super::evaluate::{Decisions, Item};
+use super::evaluate::{CampaignItem, Decisions, Item};
 use super::projection::Subject;
 use crate::delivery_rules::{DeliveryRules, Verdict};
 use crate::effects::Broken;
@@ -33,9 +33,9 @@ impl Effects {
         messages: &Messages,
     ) {
         let mut seen = HashSet::new();
-        for (campaign, number) in &decisions.fired {
-            let (Some(running), Some(item)) = (app.campaigns.get(*campaign), items.get(*number))
-            else {
+        for firing in &decisions.fired {
+            let running = app.campaigns.get(firing.campaign);
+            let (Some(running), Some(item)) = (running, items.get(firing.item)) else {
                 continue;
             };
             let now = self.now;
@@ -47,11 +47,11 @@ impl Effects {
                 // As the beginning of a session, and as the event that it is besides.
                 continue;
             }
-            let message = messages.get(&(*campaign, *number));
+            let message = messages.get(firing);
             let verdict = judge(delivery_rules, app, running, subject, message);
             if !verdict.holds_back() {
-                self.led_on.push(*number);
-            } else if can_be_used_up(decisions, *campaign, item) {
+                self.led_on.push(firing.item);
+            } else if can_be_used_up(decisions, firing.campaign, item) {
                 let event_id = item.stored.event.id;
                 self.held_back.insert((running.id, subject.id), event_id);
             }
@@ -68,23 +68,23 @@ impl Effects {
                     continue;
                 }
                 Verdict::Deferred(until) => {
-                    let behind = (item.alias, item.stored.seq);
+                    let event = item.event_ref();
                     let (campaign_id, subject_id) = (running.id, subject.id);
                     let occasion =
-                        NewOccasion::deferred(campaign_id, subject_id, behind, id, until, now);
-                    self.occasions.push((*number, occasion));
+                        NewOccasion::deferred(campaign_id, subject_id, event, id, until, now);
+                    self.occasions.push((firing.item, occasion));
                     continue;
                 }
             }
-            self.take_action(app, (*campaign, *number), running, item, id, message);
+            self.take_action(app, *firing, running, item, id, message);
         }
     }
 
-    /// Brings about what follows from a firing that passed, `place` its campaign and item.
+    /// Brings about what follows from a firing that passed.
     fn take_action(
         &mut self,
         app: &App,
-        place: (usize, usize),
+        firing: CampaignItem,
         running: &ActiveCampaign,
         item: &Item,
         id: Uuid,
@@ -98,7 +98,7 @@ impl Effects {
             CampaignAction::Present(_) => {
                 subject.count_instruction();
                 let instruction = instruction(app, running, subject, item, (id, now));
-                self.instructions.push((place.1, instruction));
+                self.instructions.push((firing.item, instruction));
             }
             CampaignAction::Show(showing) => match message {
                 Some(Message::Ready {
@@ -115,15 +115,15 @@ impl Effects {
                         variant_id: Some(*variant_id),
                         ..instruction
                     };
-                    self.instructions.push((place.1, instruction));
+                    self.instructions.push((firing.item, instruction));
                 }
                 Some(Message::Broken {
                     code,
                     detail,
                     plugin,
                 }) => self.broken.push(Broken {
-                    campaign: place.0,
-                    item: place.1,
+                    campaign: firing.campaign,
+                    item: firing.item,
                     reason: code,
                     detail: detail.clone(),
                     plugin: plugin.clone(),
@@ -177,14 +177,13 @@ fn delivery(
     item: &Item,
     made: (Uuid, Uuid),
 ) -> NewDelivery {
-    let stored = &item.stored;
     NewDelivery {
         id: made.0,
         campaign_id: running.id,
         campaign_version: running.version,
         variant_id: made.1,
         subject_id,
-        event: Some((item.alias, stored.seq, stored.event.id)),
+        event: Some(item.event_ref()),
         data: None,
         idempotency_key: None,
         test: false,

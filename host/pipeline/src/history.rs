@@ -125,8 +125,16 @@ pub async fn aliases_of(
     Ok(found)
 }
 
-/// Whose newest events of a name are asked for: an alias, the name, and the last number that is processed.
-pub type NewestQuestion = (i64, String, i64);
+/// Whose newest events of a name are asked for.
+#[derive(Clone, Debug)]
+pub struct NewestQuestion {
+    /// The alias.
+    pub alias: i64,
+    /// The events' name.
+    pub name: String,
+    /// The last number that is processed.
+    pub last_seq: i64,
+}
 
 /// What [`newest_events`] answers, for many questions in one statement and in their order.
 pub async fn newest_of_many(
@@ -143,8 +151,8 @@ pub async fn newest_of_many(
     if tx.shards().is_some() {
         // Shards answer about one alias each.
         let mut newest = Vec::with_capacity(questions.len());
-        for (alias, name, last_seq) in questions {
-            newest.push(newest_events(tx, app_id, *alias, name, *last_seq, limit).await?);
+        for of in questions {
+            newest.push(newest_events(tx, app_id, of.alias, &of.name, of.last_seq, limit).await?);
         }
         return Ok(newest);
     }
@@ -154,9 +162,9 @@ pub async fn newest_of_many(
         let rows = Rows::new()
             .integers((0_i64..).take(chunk.len()))
             .uuids(chunk.iter().map(|_| app_id))
-            .integers(chunk.iter().map(|(alias, ..)| *alias))
-            .texts(chunk.iter().map(|(_, name, _)| name.clone()))
-            .integers(chunk.iter().map(|(.., last_seq)| *last_seq));
+            .integers(chunk.iter().map(|of| of.alias))
+            .texts(chunk.iter().map(|of| of.name.clone()))
+            .integers(chunk.iter().map(|of| of.last_seq));
         let rows: Vec<NewestRow> = tx
             .with_rows("v(number, app_id, alias, name, last_seq)", rows)
             .push(

@@ -15,7 +15,7 @@ use nudge_wasm::{Description, PastEvent};
 use uuid::Uuid;
 
 use super::Inner;
-use super::evaluate::Item;
+use super::evaluate::{CampaignItem, Item};
 use super::projection::Subject;
 use crate::delivery_rules::{DeliveryRules, Verdict};
 use crate::personalization::{Failure, Recipient, Resolver, resolve_for};
@@ -48,11 +48,11 @@ pub(super) enum Message {
     Later(Timestamp),
 }
 
-/// Messages by campaign and item.
-pub(super) type Messages = HashMap<(usize, usize), Message>;
+/// Messages by their firings.
+pub(super) type Messages = HashMap<CampaignItem, Message>;
 
-/// Firings of one variant: each by its place, with whom it is for.
-type Group<'a> = Vec<(usize, usize, &'a Subject)>;
+/// Firings of one variant, each with whom it is for.
+type Group<'a> = Vec<(CampaignItem, &'a Subject)>;
 
 /// Makes the messages of those firings that pass the delivery rules by themselves. No other passes them after others did.
 pub(super) async fn make(
@@ -60,18 +60,19 @@ pub(super) async fn make(
     app: &App,
     items: &[Item],
     subjects: &[Subject],
-    fired: &[(usize, usize)],
+    fired: &[CampaignItem],
     delivery_rules: &DeliveryRules,
 ) -> nudge_db::Result<Messages> {
     let mut groups: HashMap<(usize, Uuid), Group<'_>> = HashMap::new();
-    for (campaign, number) in fired {
-        let Some(running) = app.campaigns.get(*campaign) else {
+    for firing in fired {
+        let Some(running) = app.campaigns.get(firing.campaign) else {
             continue;
         };
         let CampaignAction::Show(showing) = &running.action else {
             continue;
         };
-        let subject = items.get(*number).and_then(|it| subjects.get(it.subject));
+        let item = items.get(firing.item);
+        let subject = item.and_then(|it| subjects.get(it.subject));
         let passes =
             |subject: &&Subject| delivery_rules.assess(app, running, subject) == Verdict::Passes;
         let Some(subject) = subject.filter(passes) else {
@@ -79,8 +80,8 @@ pub(super) async fn make(
         };
         // Without a variant of any weight there is nothing to show.
         if let Some(variant) = showing.variants.of(subject.id) {
-            let group = groups.entry((*campaign, variant.id)).or_default();
-            group.push((*campaign, *number, subject));
+            let group = groups.entry((firing.campaign, variant.id)).or_default();
+            group.push((*firing, subject));
         }
     }
     let mut messages = Messages::new();
@@ -112,30 +113,30 @@ async fn of_variant(
     items: &[Item],
     group: &Group<'_>,
     now: Timestamp,
-) -> nudge_db::Result<Vec<((usize, usize), Message)>> {
+) -> nudge_db::Result<Vec<(CampaignItem, Message)>> {
     let mut made = Vec::with_capacity(group.len());
     let Some(accepted) = &variant.accepted else {
-        for (campaign, number, subject) in group {
+        for (firing, subject) in group {
             let message = filled(showing, variant, &Values::default(), subject);
-            made.push(((*campaign, *number), message));
+            made.push((*firing, message));
         }
         return Ok(made);
     };
     let recipients: Vec<Recipient> = group
         .iter()
-        .map(|(_, number, subject)| Recipient {
+        .map(|(firing, subject)| Recipient {
             subject_id: subject.id,
             data: None,
             // Of the campaign's own occasion there is no event that anybody sent.
             trigger: items
-                .get(*number)
+                .get(firing.item)
                 .filter(|item| item.stored.seq >= 0)
                 .map(|item| past(&item.stored)),
         })
         .collect();
     let people: Vec<Subject> = group
         .iter()
-        .map(|(.., subject)| (*subject).clone())
+        .map(|(_, subject)| (*subject).clone())
         .collect();
     let by = Resolver {
         db: &inner.db,
@@ -143,7 +144,7 @@ async fn of_variant(
     };
     let (id, asked) = (Some(showing.campaign_id), (&variant.spec, accepted));
     let resolved = resolve_for(by, app, id, asked, (&recipients, &people), now).await?;
-    for ((campaign, number, subject), resolved) in group.iter().zip(resolved) {
+    for ((firing, subject), resolved) in group.iter().zip(resolved) {
         let message = match resolved {
             Ok(values) => match values.verdict(&variant.spec) {
                 Resolution::Ready => filled(showing, variant, &values, subject),
@@ -162,7 +163,7 @@ async fn of_variant(
             },
             Err(Failure::Unavailable) => Message::Later(now.plus(LATER)),
         };
-        made.push(((*campaign, *number), message));
+        made.push((*firing, message));
     }
     Ok(made)
 }

@@ -89,7 +89,8 @@ pub async fn get_plugin_state(
     Params(query): Params<NameQuery>,
 ) -> Result<Data<KeptView>, ApiError> {
     let app_id = scope.app.id;
-    let mut tx = services.db.read().await?;
+    // Whoever is found may become one with another person meanwhile, who has it all from then on.
+    let mut tx = services.db.snapshot().await?;
     let named = query.find(&mut tx, app_id, &name).await?;
     let subject_id = named.subject_id;
     let states = plugin_state::states(&mut tx, app_id, subject_id).await?;

@@ -317,7 +317,7 @@ fn refuse(app: &App, works: &[Work], items: &[Item], decisions: &mut Decisions, 
     decisions.states.remove(&pair);
     decisions
         .fired
-        .retain(|(fired, item)| *fired != campaign || !of(*item));
+        .retain(|fired| fired.campaign != campaign || !of(fired.item));
     decisions.timers.retain(|change| match change {
         Timer::Set {
             campaign: set,

@@ -13,7 +13,7 @@ use super::evaluate::{Item, Routes};
 use super::facts::{Ledger, Read};
 use super::memory::{Recalled, RememberedState, States};
 use super::projection::{Subject, Subjects};
-use super::store::StoredState;
+use super::store::plugin_states::{self, StoredState};
 use super::work::Work;
 use super::{Inner, store};
 
@@ -143,7 +143,7 @@ async fn states(
     let mut marked = Vec::new();
     if !unknown.is_empty() {
         let asked = unknown.iter().map(|it| (it.campaign_id, it.subject_id));
-        let mut stored = store::states(reader.tx().await?, app_id, asked.collect()).await?;
+        let mut stored = plugin_states::read(reader.tx().await?, app_id, asked.collect()).await?;
         for pair in unknown {
             let stored = stored.remove(&(pair.campaign_id, pair.subject_id));
             let stored = stored.filter(|it| pair.accepted.inherits(it.plugin.as_deref()));

@@ -358,7 +358,7 @@ impl Recovery {
         );
         let inner = self.pipeline.inner();
         let mut tx = inner.db.write().await?;
-        store::delete_due_timers(&mut tx, timers, inner.node()).await?;
+        store::timers::delete_due(&mut tx, timers, inner.node()).await?;
         scheduled_work::delete_due(&mut tx, occasions, inner.node()).await?;
         tx.commit().await
     }

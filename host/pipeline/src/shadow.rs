@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::Inner;
 use super::calls::Calls;
-use super::evaluate::{Decisions, Evaluation, Item, Routes, Timer};
+use super::evaluate::{CampaignItem, Decisions, Evaluation, Item, Routes, Timer};
 use super::facts::Ledger;
 use super::groups::{self, Group};
 
@@ -59,7 +59,7 @@ impl ShadowRuns {
         let fired = decisions
             .fired
             .iter()
-            .filter(|(campaign, _)| tried(campaign));
+            .filter(|fired| tried(&fired.campaign));
         let states = decisions
             .states
             .iter()
@@ -184,12 +184,16 @@ impl Compared<'_> {
         comparison.counts.calls = 1;
         let (did, would) = (VersionDecisions::of(did), VersionDecisions::of(would));
         for campaign in routes.keys() {
+            let decision = |item: usize| CampaignItem {
+                campaign: *campaign,
+                item,
+            };
             let both = [shown, routes].map(|routes| routes.get(campaign));
             let items: BTreeSet<usize> = both.into_iter().flatten().flatten().copied().collect();
             let unknown: HashSet<u32> = items
                 .iter()
                 .filter(|item| {
-                    let decision = (*campaign, **item);
+                    let decision = decision(**item);
                     did.failed.contains(&decision) || would.failed.contains(&decision)
                 })
                 .filter_map(|item| self.subject(*item))
@@ -203,13 +207,9 @@ impl Compared<'_> {
                     last.get(subject) == Some(&item) && !unknown.contains(subject)
                 });
                 let left = pair.map(|subject| self.left((*campaign, subject), &did, &would));
-                let decided = difference((*campaign, item), &did, &would);
-                self.note(
-                    &mut comparison,
-                    (*campaign, item),
-                    decided,
-                    left.unwrap_or_default(),
-                );
+                let decision = decision(item);
+                let decided = difference(decision, &did, &would);
+                self.note(&mut comparison, decision, decided, left.unwrap_or_default());
             }
         }
         comparison
@@ -294,7 +294,7 @@ impl Compared<'_> {
     fn note(
         &self,
         comparison: &mut Comparison,
-        (campaign, item): (usize, usize),
+        decision: CampaignItem,
         decided: Option<Difference>,
         left: Vec<Left>,
     ) {
@@ -308,13 +308,13 @@ impl Compared<'_> {
             return;
         };
         comparison.counts(counted);
-        let Some(item) = self.items.get(item) else {
+        let Some(item) = self.items.get(decision.item) else {
             return;
         };
         let Some(subject_id) = self.subjects.get(item.subject) else {
             return;
         };
-        let running = self.app.campaigns.get(campaign);
+        let running = self.app.campaigns.get(decision.campaign);
         let decided = decided.map(|difference| (difference, None, None));
         for (difference, old, new) in decided.into_iter().chain(left) {
             comparison.keep(Sample {
@@ -331,8 +331,8 @@ impl Compared<'_> {
 
 /// What a version decided about a batch.
 struct VersionDecisions<'a> {
-    failed: HashSet<(usize, usize)>,
-    fired: HashSet<(usize, usize)>,
+    failed: HashSet<CampaignItem>,
+    fired: HashSet<CampaignItem>,
     states: &'a HashMap<Pair, Option<Vec<u8>>>,
     timers: &'a [Timer],
 }
@@ -342,7 +342,10 @@ impl<'a> VersionDecisions<'a> {
         let failed = decisions.failed.iter();
         Self {
             failed: failed
-                .map(|failed| (failed.campaign, failed.item))
+                .map(|failed| CampaignItem {
+                    campaign: failed.campaign,
+                    item: failed.item,
+                })
                 .collect(),
             fired: decisions.fired.iter().copied().collect(),
             states: &decisions.states,
@@ -353,7 +356,7 @@ impl<'a> VersionDecisions<'a> {
 
 /// How a decision differs by itself, without what it leaves.
 fn difference(
-    decision: (usize, usize),
+    decision: CampaignItem,
     did: &VersionDecisions<'_>,
     would: &VersionDecisions<'_>,
 ) -> Option<Difference> {

@@ -45,16 +45,16 @@ pub(super) struct ClaimedRows(Arc<Mutex<HashSet<Claim>>>);
 
 /// Keeps a claim in hand until it is dropped.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct ClaimGuard {
     claim: Claim,
     in_hand: ClaimedRows,
 }
 
 impl ClaimedRows {
     /// Notes that the work of a claim is in memory.
-    pub(super) fn hold(&self, claim: Claim) -> Held {
+    pub(super) fn hold(&self, claim: Claim) -> ClaimGuard {
         self.0.lock().insert(claim);
-        Held {
+        ClaimGuard {
             claim,
             in_hand: self.clone(),
         }
@@ -86,7 +86,7 @@ impl ClaimedRows {
     }
 }
 
-impl Drop for Held {
+impl Drop for ClaimGuard {
     fn drop(&mut self) {
         self.in_hand.0.lock().remove(&self.claim);
     }
@@ -142,7 +142,7 @@ pub struct Work {
     /// Held until the work is done.
     _room: Option<Room>,
     /// Set when a lane gets the work.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<ClaimGuard>,
 }
 
 impl Work {

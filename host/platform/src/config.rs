@@ -2,9 +2,11 @@
 
 mod checks;
 mod database;
+mod environment;
 mod hidden;
 mod oidc_issuer;
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +15,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 pub use database::Database;
+use environment::{chosen_of_server, merge_environment};
 pub use hidden::Hidden;
 pub use oidc_issuer::OidcIssuer;
 
@@ -59,6 +62,9 @@ sections! {
     }
     /// Addresses and directories.
     Server {
+        /// Those of its keys that a file or the environment has, also with the value of the default.
+        #[serde(skip)]
+        chosen: BTreeSet<String>,
         listen: String,
         ops_listen: String,
         data_dir: PathBuf,
@@ -223,19 +229,23 @@ impl Config {
     pub fn load(file: Option<&Path>) -> anyhow::Result<Self> {
         let mut table = defaults()?;
         let path = file.unwrap_or(Path::new(FILE));
-        match std::fs::read_to_string(path) {
-            Ok(text) => merge(&mut table, parse(&text, path)?, "")?,
+        let of_file = match std::fs::read_to_string(path) {
+            Ok(text) => parse(&text, path)?,
             // What is there and can't be read is no reason to start with defaults.
-            Err(error) if file.is_none() && error.kind() == ErrorKind::NotFound => {}
+            Err(error) if file.is_none() && error.kind() == ErrorKind::NotFound => Table::new(),
             Err(error) => return Err(error).with_context(|| path.display().to_string()),
-        }
+        };
         // Variables that are no text are none of ours; one of ours would be refused by what it says.
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?;
             Some((name, value.to_string_lossy().into_owned()))
         });
-        merge_environment(&mut table, variables)?;
+        let variables: Vec<(String, String)> = variables.collect();
+        let chosen = chosen_of_server(&of_file, &variables);
+        merge(&mut table, of_file, "")?;
+        merge_environment(&mut table, variables.into_iter())?;
         let mut config = Self::from_table(table)?;
+        config.server.chosen = chosen;
         config.telemetry.complete(|name| std::env::var(name).ok());
         config.check()?;
         Ok(config)
@@ -307,97 +317,6 @@ fn merge(below: &mut Table, above: Table, path: &str) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-fn merge_environment(
-    table: &mut Table,
-    variables: impl Iterator<Item = (String, String)>,
-) -> anyhow::Result<()> {
-    let variables: Vec<(String, String)> = variables.collect();
-    for (variable, text) in &variables {
-        let path = variable.strip_prefix(PREFIX).unwrap_or_default();
-        let Some((sections, key)) = path.rsplit_once("__") else {
-            if let Some(meant) = meant(table, path)
-                && !variables.iter().any(|(name, _)| *name == meant)
-            {
-                bail!(
-                    "{variable} is no variable of Nudge: two underscores are between a section and its key, as in {meant}"
-                );
-            }
-            continue;
-        };
-        let key = camel_case(key);
-        let sections: Vec<String> = sections.split("__").map(camel_case).collect();
-        let mut place = Some(&mut *table);
-        for section in &sections {
-            place = place
-                .and_then(|table| table.get_mut(section))
-                .and_then(Value::as_table_mut);
-        }
-        let slot = place
-            .and_then(|table| table.get_mut(&key))
-            .with_context(|| {
-                let sections = sections.join(".");
-                format!("{variable}: unknown configuration key `{sections}.{key}`")
-            })?;
-        *slot = match slot {
-            Value::String(_) => Value::String(text.clone()),
-            // JSON's lists and objects are easier to make in deployments than TOML's.
-            _ => format!("value = {text}")
-                .parse::<Table>()
-                .ok()
-                .and_then(|mut parsed| parsed.remove("value"))
-                .or_else(|| serde_json::from_str(text).ok())
-                // The text may be a secret.
-                .with_context(|| format!("{variable}: {} is expected", kind(slot)))?,
-        };
-    }
-    Ok(())
-}
-
-/// The variable that somebody may have meant who wrote one underscore between a section and its key: a server that took no notice
-/// would start with another database.
-fn meant(table: &Table, path: &str) -> Option<String> {
-    let words: Vec<&str> = path.split('_').collect();
-    Some(format!("{PREFIX}{}", in_sections(table, &words)?))
-}
-
-/// The words of a variable with two underscores between each section and what is in it, if they lead to a key.
-fn in_sections(table: &Table, words: &[&str]) -> Option<String> {
-    (1..words.len()).find_map(|at| {
-        let (section, rest) = words.split_at(at);
-        let (section, key) = (section.join("_"), rest.join("_"));
-        let within = table.get(&camel_case(&section))?.as_table()?;
-        let key = match within.get(&camel_case(&key)) {
-            Some(_) => key,
-            None => in_sections(within, rest)?,
-        };
-        Some(format!("{section}__{key}"))
-    })
-}
-
-/// The kind of a value, as people call it.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::String(_) => "a text",
-        Value::Integer(_) | Value::Float(_) => "a number",
-        Value::Boolean(_) => "true or false",
-        Value::Array(_) => "a list, as [\"one\", \"another\"]",
-        Value::Table(_) => "an object, as {key = 1}",
-        Value::Datetime(_) => "a time",
-    }
-}
-
-/// `RETRY_BASE_SECONDS` is `retryBaseSeconds`.
-fn camel_case(upper: &str) -> String {
-    let mut words = upper.split('_').map(str::to_ascii_lowercase);
-    let mut name = words.next().unwrap_or_default();
-    for word in words {
-        let mut letters = word.chars();
-        name.extend(letters.next().map(|first| first.to_ascii_uppercase()));
-        name.push_str(letters.as_str());
-    }
-    name
 }
 
 #[cfg(test)]
@@ -546,6 +465,27 @@ mod tests {
         let config = set("NUDGE_RATE_LIMITS__KEY", "{perSecond = 0.5, burst = 7}").unwrap();
         assert_eq!(config.rate_limits.key.burst, 7);
         assert!(set("NUDGE_RATE_LIMITS__KEY", "7").is_err());
+    }
+
+    #[test]
+    fn a_variable_overrides_a_file_that_has_a_value_of_another_type() {
+        let mut table = defaults().unwrap();
+        let file = "[rateLimits]\nenabled = true".parse().unwrap();
+        merge(&mut table, file, "").unwrap();
+        let variable = ("NUDGE_RATE_LIMITS__ENABLED".to_owned(), "auto".to_owned());
+        merge_environment(&mut table, std::iter::once(variable)).unwrap();
+        let config = Config::from_table(table).unwrap();
+        assert_eq!(config.rate_limits.enabled, Switch::Auto);
+    }
+
+    #[test]
+    fn what_is_set_to_its_default_is_chosen() {
+        let file: Table = "[server]\nlisten = \"127.0.0.1:8480\"".parse().unwrap();
+        let variables = ["NUDGE_SERVER__OPS_LISTEN", "NUDGE_PUSH__FCM__URL"]
+            .map(|name| (name.to_owned(), "127.0.0.1:9464".to_owned()));
+        let chosen = chosen_of_server(&file, &variables);
+        assert_eq!(Vec::from_iter(chosen), ["listen", "opsListen"]);
+        assert!(Config::defaults().unwrap().server.chosen.is_empty());
     }
 
     #[test]

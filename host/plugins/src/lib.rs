@@ -29,6 +29,7 @@ pub mod catalogue;
 pub mod check;
 pub mod configuration;
 mod fair_queue;
+pub mod halving;
 pub mod inspect;
 pub mod loaders;
 pub mod logs;
@@ -229,9 +230,7 @@ impl CheckFailed {
     /// The failure, where it is the plugin's own: asked once more it would fail again. None: nothing is known of the plugin.
     pub fn of_plugin(&self) -> Option<&Failed> {
         match self {
-            Self::Failed(failed) => {
-                Some(failed).filter(|failed| !failed.is_the_hosts() && !failed.was_starved())
-            }
+            Self::Failed(failed) => Some(failed).filter(|failed| !failed.is_inconclusive()),
             Self::Lost(_) => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Notes how calls of plugins went, in memory, and writes it down a little later: nothing of it is on a request's
 //! path.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use nudge_db::{Db, to_its_end};
@@ -18,6 +18,8 @@ use crate::rollout_period::RolloutPeriod;
 /// How often a version that may have to be rolled back is looked at. More than once: two processes that write at the same
 /// time do not see each other's counts.
 const LOOKS: u8 = 3;
+/// Versions whose next call is waited for at the most. Some of them may never be called again.
+const MOST_CALLED_SELDOM: usize = 8192;
 
 /// Notes calls. Shared by everything that makes any.
 #[derive(Debug)]
@@ -28,6 +30,9 @@ pub struct Recorder {
     comparisons: Comparisons,
     /// Versions that may have to be rolled back, and how often each is to be looked at.
     looks: Mutex<HashMap<Arc<RolloutPeriod>, u8>>,
+    /// Versions that failed and were called too seldom to be rolled back, as this process has found since it started. A good call
+    /// can be the one with which they have been called often enough: they are looked at after their next one here.
+    called_seldom: Mutex<HashSet<Arc<RolloutPeriod>>>,
     /// Held while something is written, so that who asks for what was noted finds it in the database.
     writing: tokio::sync::Mutex<()>,
 }
@@ -40,6 +45,7 @@ impl Recorder {
             logs: Logs::default(),
             comparisons: Comparisons::default(),
             looks: Mutex::default(),
+            called_seldom: Mutex::default(),
             writing: tokio::sync::Mutex::default(),
         }
     }
@@ -98,10 +104,7 @@ impl Recorder {
         }
         let written = self.write(db, &counts, &lines, &comparisons).await;
         if written.is_ok() {
-            let periods = counts.to_look_at(self.clock.now());
-            let periods = periods.filter(|period| !period.has_no_role());
-            let mut looks = self.looks.lock();
-            looks.extend(periods.map(|period| (Arc::clone(period), LOOKS)));
+            self.note_looks(&counts);
         } else {
             self.statistics.give_back(counts);
             self.logs.give_back(lines);
@@ -123,6 +126,25 @@ impl Recorder {
         logs::store::add(&mut tx, lines).await?;
         shadow::store::add(&mut tx, comparisons, now).await?;
         tx.commit().await
+    }
+
+    /// Notes which of the versions that were called are to be looked at.
+    fn note_looks(&self, counts: &statistics::Taken) {
+        let mut called_seldom = self.called_seldom.lock();
+        let called_again = counts.periods().filter(|it| called_seldom.remove(*it));
+        let periods = counts.to_look_at(self.clock.now()).chain(called_again);
+        let periods = periods.filter(|period| !period.has_no_role());
+        let mut looks = self.looks.lock();
+        looks.extend(periods.map(|period| (Arc::clone(period), LOOKS)));
+    }
+
+    /// Has a version looked at after its next call, whatever that comes to.
+    pub fn look_again(&self, period: &Arc<RolloutPeriod>) {
+        let mut called_seldom = self.called_seldom.lock();
+        if called_seldom.len() >= MOST_CALLED_SELDOM {
+            called_seldom.clear();
+        }
+        called_seldom.insert(Arc::clone(period));
     }
 
     /// The versions that may have to be rolled back; each comes a few times.

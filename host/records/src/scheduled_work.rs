@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use crate::across_shards;
 use crate::events::store::Stored;
-use crate::events::{self, Event, Origin, SEQ_BLOCK, Source};
+use crate::events::{self, Event, EventRef, Origin, SEQ_BLOCK, Source};
 
 /// An occasion to be kept.
 #[derive(Clone, Debug)]
@@ -81,12 +81,12 @@ pub struct DueTimer {
 }
 
 impl NewOccasion {
-    /// A firing that takes effect no sooner than an instant. `behind` are alias and number of the event that it is
-    /// of. That of the same firing is the same occasion.
+    /// A firing that takes effect no sooner than an instant. `event` is the one that fired. That of the same firing is the
+    /// same occasion.
     pub fn deferred(
         campaign_id: Uuid,
         subject_id: Uuid,
-        behind: (i64, i64),
+        event: EventRef,
         firing_id: Uuid,
         until: Timestamp,
         now: Timestamp,
@@ -95,10 +95,10 @@ impl NewOccasion {
             id: id::new(now),
             campaign_id,
             subject_id,
-            alias: behind.0,
+            alias: event.alias,
             key: firing_id.to_string(),
             due_at: until,
-            event_seq: behind.1,
+            event_seq: event.seq,
             firing_id: Some(firing_id),
             node: None,
         }

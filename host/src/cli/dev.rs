@@ -79,15 +79,14 @@ pub struct Access {
 
 /// Runs the embedded server until it is asked to stop.
 pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Result<()> {
-    let defaults = Config::defaults()?.server;
+    let is_chosen = |key: &str| config.server.chosen.contains(key);
+    let chosen = arguments.server.listen.is_some() || is_chosen("listen");
     // Embedded mode has the operators' routes on its main address. They have one of their own only if somebody chose
     // it, so that two servers on one machine don't compete for the default.
-    if arguments.server.ops_listen.is_none() && config.server.ops_listen == defaults.ops_listen {
+    if arguments.server.ops_listen.is_none() && !is_chosen("opsListen") {
         config.server.ops_listen = String::new();
     }
-    let chosen = arguments.server.listen.is_some();
     arguments.server.apply(&mut config);
-    let chosen = chosen || config.server.listen != defaults.listen;
     if !chosen && is_taken(&config.server.listen) {
         super::say(format_args!(
             "{} is taken by another program: this server takes a free port (choose one with --listen)",

@@ -200,9 +200,13 @@ fn with_next_step(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
+/// Says on one line what went wrong. What others say of it, as a compiler or a server, may have several.
 #[expect(clippy::print_stderr, reason = "the command line's own output")]
 fn complain(error: &anyhow::Error) {
-    eprintln!("nudge: {error:#}");
+    let told = format!("{error:#}");
+    let lines = told.lines().map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    eprintln!("nudge: {}", lines.join(" "));
 }
 
 /// Prints a line to standard error, beside what a command is asked for.

@@ -114,6 +114,11 @@ impl Failed {
     pub fn was_starved(&self) -> bool {
         self.failure == Failure::Deadline && self.call.hardly_ran
     }
+
+    /// Whether the failure says nothing of the plugin: the host could not do its part, or let the call starve.
+    pub fn is_inconclusive(&self) -> bool {
+        self.is_the_hosts() || self.was_starved()
+    }
 }
 
 /// Why the host ends a call.

@@ -33,6 +33,23 @@ impl<'j> Fields<'j> {
         } else {
             Cow::Borrowed(self.json.get(start + 1..end - 1)?)
         };
+        Some((key, self.value_after(end)?))
+    }
+
+    /// The next field's value if its key is this one, which is written without escapes. Otherwise the next field stays the next.
+    pub(crate) fn value_of(&mut self, key: &str) -> Option<&'j str> {
+        let bytes = self.json.as_bytes();
+        let start = blanks(bytes, self.at);
+        let end = start + key.len() + 2;
+        match bytes.get(start..end)? {
+            [b'"', written @ .., b'"'] if written == key.as_bytes() => self.value_after(end),
+            _ => None,
+        }
+    }
+
+    /// The value of the field whose key ends at a place; what follows is the next field.
+    fn value_after(&mut self, end: usize) -> Option<&'j str> {
+        let bytes = self.json.as_bytes();
         let colon = blanks(bytes, end);
         if bytes.get(colon) != Some(&b':') {
             return None;
@@ -45,7 +62,7 @@ impl<'j> Fields<'j> {
             Some(b',') => next + 1,
             _ => bytes.len(),
         };
-        Some((key, value))
+        Some(value)
     }
 }
 

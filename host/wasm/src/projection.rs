@@ -1,5 +1,7 @@
 //! Picks the properties that a configuration reads out of an event's JSON text, in one pass.
 
+use std::borrow::Cow;
+
 use crate::bindings::types;
 use crate::cells::{Cell, CellsBuilder};
 use crate::fields::Fields;
@@ -30,9 +32,9 @@ struct Column {
 #[derive(Debug)]
 pub(crate) struct Row<'j> {
     cells: Vec<(Cell<'j>, bool)>,
-    /// For each child of the root, and for the beginning, the child that came next the last time: events of a name mostly
-    /// have their properties in one order.
-    followers: Vec<usize>,
+    /// The keys of an object before, in their order, each with the position of its child of the root: events of a name mostly
+    /// have the same keys.
+    keys: Vec<(&'j str, Option<usize>)>,
 }
 
 impl Projection {
@@ -79,39 +81,41 @@ impl Projection {
     pub(crate) fn row<'j>(&self) -> Row<'j> {
         Row {
             cells: vec![(Cell::MISSING, false); self.columns],
-            followers: vec![0; self.root.children.len() + 1],
+            keys: Vec::new(),
         }
     }
 
     /// Reads an object into `row`. What is no object has no properties.
     pub(crate) fn read<'j>(&self, json: &'j str, row: &mut Row<'j>) {
         row.cells.fill((Cell::MISSING, false));
-        let children = &self.root.children;
-        let mut before = children.len();
-        for (key, value) in Fields::of(json) {
-            let expected = row.followers.get(before).copied().unwrap_or_default();
-            let as_expected = children.get(expected).filter(|(name, _)| **name == *key);
-            let (position, child) = match as_expected {
-                Some((_, child)) => (expected, child),
-                None => match self.root.find(&key) {
-                    Some(found) => found,
-                    None => continue,
-                },
-            };
-            if position != expected
-                && let Some(follower) = row.followers.get_mut(before)
-            {
-                *follower = position;
+        let mut fields = Fields::of(json);
+        let learns = row.keys.is_empty();
+        let (mut place, mut missed) = (0, 0);
+        while let Some((child, value)) = row.expected(&mut fields, &mut place).or_else(|| {
+            let (key, value) = fields.next()?;
+            let child = self.root.position(&key);
+            match key {
+                Cow::Borrowed(key) if learns => {
+                    row.keys.push((key, child));
+                    place = row.keys.len();
+                }
+                _ => missed += 1,
             }
-            before = position;
-            child.take(value, row);
+            Some((child, value))
+        }) {
+            if let Some((_, child)) = child.and_then(|it| self.root.children.get(it)) {
+                child.take(value, row);
+            }
+        }
+        if missed > place {
+            row.keys.clear();
         }
     }
 
     /// Names the keys of an object that no path begins with.
     pub(crate) fn unread(&self, json: &str, each: &mut dyn FnMut(&str)) {
         for (key, _) in Fields::of(json) {
-            if self.root.find(&key).is_none() {
+            if self.root.position(&key).is_none() {
                 each(&key);
             }
         }
@@ -121,6 +125,22 @@ impl Projection {
 impl<'j> Row<'j> {
     pub(crate) fn cells(&self) -> impl Iterator<Item = &Cell<'j>> {
         self.cells.iter().map(|(cell, _)| cell)
+    }
+
+    /// The child and the value of the next field, if its key is the one that is expected at a place, or the one after that.
+    fn expected(
+        &self,
+        fields: &mut Fields<'j>,
+        place: &mut usize,
+    ) -> Option<(Option<usize>, &'j str)> {
+        let next_two = self.keys.get(*place..)?.iter().take(2);
+        for (skipped, (key, child)) in next_two.enumerate() {
+            if let Some(value) = fields.value_of(key) {
+                *place += skipped + 1;
+                return Some((*child, value));
+            }
+        }
+        None
     }
 
     fn set(&mut self, column: Column, cell: Cell<'j>) {
@@ -153,18 +173,17 @@ impl Node {
         &mut self.children[position].1
     }
 
-    /// The child of a key, and its position.
-    fn find(&self, key: &str) -> Option<(usize, &Self)> {
+    /// The position of a key's child.
+    fn position(&self, key: &str) -> Option<usize> {
         let by_name = |(name, _): &(Box<str>, Self)| (**name).cmp(key);
-        let position = self.children.binary_search_by(by_name).ok()?;
-        let (_, child) = self.children.get(position)?;
-        Some((position, child))
+        self.children.binary_search_by(by_name).ok()
     }
 
     /// Reads an object's fields; one that breaks off has the properties that stand before that.
     fn read<'j>(&self, json: &'j str, row: &mut Row<'j>) {
         for (key, value) in Fields::of(json) {
-            if let Some((_, child)) = self.find(&key) {
+            let child = self.position(&key).and_then(|it| self.children.get(it));
+            if let Some((_, child)) = child {
                 child.take(value, row);
             }
         }
@@ -265,6 +284,32 @@ mod tests {
     fn what_is_no_object_has_no_properties() {
         for json in ["", "[]", "1", "{\"b\":1,"] {
             assert_eq!(read(&["a"], json), [MISSING], "{json}");
+        }
+    }
+
+    #[test]
+    fn objects_after_one_another_are_read_as_by_themselves() {
+        let projection = Projection::new(&["a", "b", "c.d", "e.f"]);
+        let objects = [
+            r#"{"a":1,"x":2,"b":3,"c":{"d":4},"e.f":5}"#,
+            r#"{"a":1,"x":2,"b":3,"c":{"d":4},"e.f":5}"#,
+            r#"{"a":1,"b":3,"e.f":5}"#,
+            r#"{"new":0,"a":1,"x":2,"more":0,"b":3,"c":{"d":4}}"#,
+            r#"{"b":1,"a":2,"a":3}"#,
+            r#"{"\u0061":1,"ab":2,"a\"":3,"b":4}"#,
+            r#"{"z":1,"y":2,"b":3}"#,
+            r#"{"z":1,"y":2,"b":3}"#,
+            r#"{"a" :1, "x": 2 , "b":3}"#,
+            r#"{"a"}"#,
+            "{}",
+            r#"{"a":1,"x":2,"b":3,"c":{"d":4},"e.f":5}"#,
+        ];
+        let mut together = projection.row();
+        for object in objects {
+            projection.read(object, &mut together);
+            let mut alone = projection.row();
+            projection.read(object, &mut alone);
+            assert!(together.cells().eq(alone.cells()), "{object}");
         }
     }
 

@@ -74,7 +74,7 @@ impl Plugin {
             let refusal = match decided {
                 Ok(()) => None,
                 Err(failed) if said_no(&failed) => Some(failed.failure),
-                Err(failed) if is_unknown(&failed) => return Err(failed),
+                Err(failed) if failed.is_inconclusive() => return Err(failed),
                 Err(failed) => {
                     first.get_or_insert(failed);
                     continue;
@@ -181,14 +181,9 @@ fn said_no(failed: &Failed) -> bool {
     matches!(failed.failure, Failure::Refused { .. })
 }
 
-/// Whether a failure says nothing of the plugin.
-fn is_unknown(failed: &Failed) -> bool {
-    failed.is_the_hosts() || failed.was_starved()
-}
-
 /// What a failure on an empty batch says.
 fn of_empty_batch(failed: Failed) -> Result<TriedDecision, Failed> {
-    if is_unknown(&failed) {
+    if failed.is_inconclusive() {
         return Err(failed);
     }
     Ok(match &failed.failure {

@@ -38,7 +38,8 @@ impl Trigger for DefaultTrigger {
         subject: &Subject<'_>,
     ) -> Result<Decision, Refusal> {
         let cell = |column| event.cell(column);
-        // One name to listen for, and it is this one: the batch's names need not be fetched.
+        // One name to listen for, and it is this one: the batch's names need not be fetched. About `$scheduled` a server asks
+        // only campaigns that listen for it.
         let only_name = config.only_event_name();
         let name = only_name.unwrap_or_else(|| event.name());
         let now = || event.received();

@@ -130,6 +130,21 @@ fn other_properties_are_rejected_where_asked() {
 }
 
 #[test]
+fn what_the_server_adds_is_rejected_nowhere() {
+    let config =
+        json!({"properties": [{"name": "p", "type": "string"}], "additionalProperties": "reject"});
+    let definition = Definition::new(&config).unwrap();
+    let named = json!({"p": "x", "$original_name": "Order Completed"});
+    assert!(codes(&definition, named).is_empty());
+    let other = json!({"$original_name": "Order Completed", "$original": 1});
+    assert_eq!(codes(&definition, other), ["additional_property"]);
+    // One that is declared is like any other.
+    let declared = one(json!({"name": "$original_name", "type": "number"}));
+    let named = json!({"$original_name": "Order Completed"});
+    assert_eq!(codes(&declared, named), ["type_mismatch"]);
+}
+
+#[test]
 fn a_violation_says_what_was_expected_and_found() {
     let definition = one(json!({"name": "total", "type": "number"}));
     let found = definition.violations(&json!({"total": "12"}));

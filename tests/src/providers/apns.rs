@@ -15,6 +15,10 @@ use super::server::{self, Log, Received, Reply, Running};
 pub const KEY_ID: &str = "ABC123DEFG";
 /// Whose key it is.
 pub const TEAM_ID: &str = "DEF123GHIJ";
+/// Another key that the service knows.
+pub const OTHER_KEY_ID: &str = "GHI456JKLM";
+/// Another team that the service knows.
+pub const OTHER_TEAM_ID: &str = "JKL456MNOP";
 /// The app.
 pub const BUNDLE_ID: &str = "com.example.shop";
 /// A token is good for an hour, in seconds.
@@ -34,6 +38,16 @@ pub struct Apns {
 /// Device tokens that are answered otherwise.
 type Refusals = Arc<Mutex<HashMap<String, (u16, &'static str)>>>;
 
+/// Who signed the token of each connection's first request.
+type Firsts = Mutex<HashMap<usize, Signer>>;
+
+/// Who signed a token.
+#[derive(Clone, Debug)]
+struct Signer {
+    key_id: String,
+    team_id: String,
+}
+
 impl Apns {
     pub(super) async fn start(
         authority: &Authority,
@@ -45,11 +59,12 @@ impl Apns {
         let (log, refusals) = (Log::default(), Refusals::default());
         let (asked, refused, clock) = (log.clone(), Arc::clone(&refusals), clock.clone());
         let public = DecodingKey::from_ec_der(key.public_key_raw());
+        let firsts = Firsts::default();
         let answer = move |request: &Received| {
             if let Some(reply) = asked.take_next() {
                 return reply;
             }
-            answer(request, &public, clock.now().seconds(), &refused)
+            answer(request, &public, clock.now().seconds(), &firsts, &refused)
         };
         let running = server::serve(listener, authority, log.clone(), Arc::new(answer));
         Self {
@@ -64,8 +79,13 @@ impl Apns {
 
     /// The body that uploads a credential which the service takes.
     pub fn credential(&self) -> Value {
+        self.credential_of(KEY_ID, TEAM_ID)
+    }
+
+    /// The same of a key and a team that the service knows.
+    pub fn credential_of(&self, key_id: &str, team_id: &str) -> Value {
         json!({
-            "platform": "ios", "p8": self.p8, "keyId": KEY_ID, "teamId": TEAM_ID, "bundleId": BUNDLE_ID,
+            "platform": "ios", "p8": self.p8, "keyId": key_id, "teamId": team_id, "bundleId": BUNDLE_ID,
             "environment": self.environment,
         })
     }
@@ -110,14 +130,21 @@ fn refusal(status: u16, reason: &str) -> Reply {
     Reply::json(status, &json!({"reason": reason}))
 }
 
-fn answer(request: &Received, public: &DecodingKey, now: i64, refused: &Refusals) -> Reply {
+fn answer(
+    request: &Received,
+    public: &DecodingKey,
+    now: i64,
+    firsts: &Firsts,
+    refused: &Refusals,
+) -> Reply {
     let Some(device) = request.path.strip_prefix("/3/device/") else {
         return refusal(404, "BadPath");
     };
     if request.method != hyper::Method::POST {
         return refusal(405, "MethodNotAllowed");
     }
-    if let Err((status, reason)) = check_token(request, public, now) {
+    let signer = check_token(request, public, now);
+    if let Err((status, reason)) = signer.and_then(|signer| check_first(request, &signer, firsts)) {
         return refusal(status, reason);
     }
     if let Some(reason) = check_headers(request) {
@@ -143,7 +170,7 @@ fn check_token(
     request: &Received,
     public: &DecodingKey,
     now: i64,
-) -> Result<(), (u16, &'static str)> {
+) -> Result<Signer, (u16, &'static str)> {
     let bearer = request.header("authorization").strip_prefix("Bearer ");
     let token = bearer.ok_or((403, "MissingProviderToken"))?;
     let mut validation = Validation::new(Algorithm::ES256);
@@ -151,12 +178,37 @@ fn check_token(
     validation.validate_exp = false;
     let opened = jsonwebtoken::decode::<Value>(token, public, &validation);
     let opened = opened.map_err(|_| (403, "InvalidProviderToken"))?;
-    if opened.header.kid.as_deref() != Some(KEY_ID) || opened.claims["iss"] != TEAM_ID {
+    let signer = Signer {
+        key_id: opened.header.kid.unwrap_or_default(),
+        team_id: opened.claims["iss"].as_str().unwrap_or_default().to_owned(),
+    };
+    if ![KEY_ID, OTHER_KEY_ID].contains(&signer.key_id.as_str())
+        || ![TEAM_ID, OTHER_TEAM_ID].contains(&signer.team_id.as_str())
+    {
         return Err((403, "InvalidProviderToken"));
     }
     let issued_at = opened.claims["iat"].as_i64().unwrap_or(0);
     if !(now - LIFETIME..=now).contains(&issued_at) {
         return Err((403, "ExpiredProviderToken"));
+    }
+    Ok(signer)
+}
+
+/// On a connection Apple takes the tokens of one team and of one key.
+fn check_first(
+    request: &Received,
+    signer: &Signer,
+    firsts: &Firsts,
+) -> Result<(), (u16, &'static str)> {
+    let mut firsts = server::lock(firsts);
+    let first = firsts
+        .entry(request.connection)
+        .or_insert_with(|| signer.clone());
+    if first.team_id != signer.team_id {
+        return Err((403, "InvalidProviderToken"));
+    }
+    if first.key_id != signer.key_id {
+        return Err((403, "UnrelatedKeyIdInToken"));
     }
     Ok(())
 }

@@ -32,6 +32,8 @@ use super::Authority;
 pub struct Received {
     /// When all of it had arrived.
     pub at: Instant,
+    /// The connection that it came by: which one of those to this server.
+    pub connection: usize,
     /// The HTTP version.
     pub version: Version,
     /// The method.
@@ -183,6 +185,13 @@ impl Log {
     pub(super) fn connections(&self) -> usize {
         *lock(&self.connections)
     }
+
+    /// Notes that there is a connection more; answers its number.
+    fn connected(&self) -> usize {
+        let mut connections = lock(&self.connections);
+        *connections += 1;
+        *connections
+    }
 }
 
 /// A mutex's content, also after a test has failed with it.
@@ -221,9 +230,10 @@ pub(super) fn serve(
                 let Ok(stream) = acceptor.accept(stream).await else {
                     return;
                 };
-                *lock(&log.connections) += 1;
-                let service =
-                    service_fn(move |request| respond(request, log.clone(), Arc::clone(&answer)));
+                let connection = log.connected();
+                let service = service_fn(move |request| {
+                    respond(request, connection, log.clone(), Arc::clone(&answer))
+                });
                 let builder = Builder::new(TokioExecutor::new()).http2_only();
                 // A client that breaks off is no failure of the test.
                 drop(
@@ -276,6 +286,7 @@ impl std::error::Error for Reset {}
 
 async fn respond(
     request: Request<Incoming>,
+    connection: usize,
     log: Log,
     answer: Arc<Answerer>,
 ) -> Result<Response<Answering>, Reset> {
@@ -284,6 +295,7 @@ async fn respond(
     let body = body.collect().await.map_err(|_| Reset)?.to_bytes();
     let received = Received {
         at: Instant::now(),
+        connection,
         version: head.version,
         method: head.method,
         origin: format!(

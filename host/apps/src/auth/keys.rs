@@ -149,6 +149,12 @@ impl AppKey {
         Err(ApiError::because(Code::InsufficientScope, detail))
     }
 
+    /// Refuses a public key for what a backend alone may say of people; the audit log hears of it.
+    pub fn refuse_without_subject_token(&self, services: &Services) -> ApiError {
+        self.note_refusal(services, Reason::WrongKind);
+        ApiError::new(Code::SubjectTokenRequired)
+    }
+
     /// Refuses a key of another kind than the credential that a route takes; the audit log hears of it.
     pub(super) fn refuse_kind(&self, services: &Services, wanted: &str) -> ApiError {
         self.note_refusal(services, Reason::WrongKind);

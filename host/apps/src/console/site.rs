@@ -200,12 +200,14 @@ pub(crate) fn has_session_cookie(headers: &HeaderMap) -> bool {
     all(headers).any(|(name, _)| matches!(name, "__Host-nudge" | "nudge"))
 }
 
+/// All cookies but those that are no text: other sites of the domain can set some, and these hide no others. Only blanks of
+/// ASCII are taken off, as browsers do: with another one before it, `__Host-` protects a name from nobody.
 fn all(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     let values = headers.get_all(header::COOKIE).iter();
     values
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
+        .filter_map(|pair| std::str::from_utf8(pair.trim_ascii()).ok())
+        .filter_map(|pair| pair.split_once('='))
 }
 
 #[cfg(test)]
@@ -340,5 +342,23 @@ mod tests {
         assert_eq!(here.read(&headers, Cookie::Session), Some("one"));
         assert_eq!(there.read(&headers, Cookie::Session), Some("two"));
         assert_eq!(there.read(&headers, Cookie::Login), None);
+    }
+
+    #[test]
+    fn a_cookie_that_is_no_text_hides_no_other_and_blanks_beyond_ascii_are_of_the_name() {
+        let site = Site::new("https://nudge.example", false).unwrap();
+        let there = reached(&site, "nudge.example").unwrap();
+        for (cookies, found) in [
+            (&b"theme=\xe9; __Host-nudge=one"[..], Some("one")),
+            (b"__Host-nudge=one;\xff", Some("one")),
+            ("name=J\u{fc}rgen; __Host-nudge=one".as_bytes(), Some("one")),
+            (b"__Host-nudge=\xe9", None),
+            ("a=b; \u{2000}__Host-nudge=one".as_bytes(), None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::COOKIE, HeaderValue::from_bytes(cookies).unwrap());
+            assert_eq!(there.read(&headers, Cookie::Session), found);
+            assert_eq!(has_session_cookie(&headers), found.is_some());
+        }
     }
 }

@@ -96,6 +96,10 @@ async fn look_at(
         app.settings.plugins.max_failure_rate
     };
     let rate = statistics::rate(tally.calls, tally.failures);
+    if tally.failures > 0 && tally.calls < LEAST_CALLS {
+        // A candidate can be given up at any time, but one that is no longer new is looked at after failed calls alone.
+        services.plugins.recorder.look_again(period);
+    }
     if tally.calls < LEAST_CALLS || rate <= most {
         return tell(services, period, most, told).await;
     }

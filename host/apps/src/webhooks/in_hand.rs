@@ -23,12 +23,12 @@ const OF_ENDPOINT: usize = 1_024;
 #[derive(Clone, Debug)]
 pub struct MessagesInHand {
     node: Uuid,
-    held: Arc<Mutex<Held>>,
-    handover: Handover<Ready>,
+    held: Arc<Mutex<HeldMessages>>,
+    handover: Handover<ReadyMessages>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct HeldMessages {
     /// Whether anybody sends.
     is_open: bool,
     /// The endpoint of each.
@@ -42,7 +42,7 @@ struct Held {
 /// A message that this process has claimed.
 #[derive(Clone, Debug, nudge_db::FromRow)]
 #[expect(missing_docs, reason = "the columns of the table")]
-pub struct Claimed {
+pub struct ClaimedMessage {
     pub id: Uuid,
     pub delivery_id: Uuid,
     pub event_type: String,
@@ -52,13 +52,13 @@ pub struct Claimed {
 
 /// Messages of an endpoint that were written as claimed.
 #[derive(Debug)]
-pub struct Ready {
+pub struct ReadyMessages {
     /// The app.
     pub app_id: Uuid,
     /// The endpoint.
     pub webhook_id: Uuid,
     /// The messages, in their order.
-    pub messages: Vec<Claimed>,
+    pub messages: Vec<ClaimedMessage>,
 }
 
 impl MessagesInHand {
@@ -72,7 +72,7 @@ impl MessagesInHand {
     }
 
     /// What is written as claimed comes here from now on. None: it goes to somebody else already.
-    pub fn open(&self) -> Option<UnboundedReceiver<Ready>> {
+    pub fn open(&self) -> Option<UnboundedReceiver<ReadyMessages>> {
         let made = self.handover.open()?;
         self.held.lock().is_open = true;
         Some(made)
@@ -131,9 +131,9 @@ impl MessagesInHand {
 
     /// Has messages of an app that are about to be written be written as claimed, as far as there is room. One that follows
     /// another one of its source is left to the database, where it waits for that.
-    pub(super) fn reserve(&self, app_id: Uuid, messages: &mut [Message]) -> Reserved {
+    pub(super) fn reserve(&self, app_id: Uuid, messages: &mut [Message]) -> ReservedMessages {
         let mut begun = HashSet::new();
-        let mut ready: BTreeMap<Uuid, Vec<Claimed>> = BTreeMap::new();
+        let mut ready: BTreeMap<Uuid, Vec<ClaimedMessage>> = BTreeMap::new();
         let mut held = self.held.lock();
         for message in messages {
             let is_first = begun.insert((message.webhook_id, message.source_id));
@@ -145,19 +145,21 @@ impl MessagesInHand {
             }
         }
         drop(held);
-        let ready = ready.into_iter().map(|(webhook_id, messages)| Ready {
-            app_id,
-            webhook_id,
-            messages,
-        });
-        Reserved {
+        let ready = ready
+            .into_iter()
+            .map(|(webhook_id, messages)| ReadyMessages {
+                app_id,
+                webhook_id,
+                messages,
+            });
+        ReservedMessages {
             of: self.clone(),
             ready: ready.collect(),
         }
     }
 }
 
-impl Held {
+impl HeldMessages {
     fn has_room(&self, webhook_id: Uuid, message: Uuid) -> bool {
         let of_endpoint = self.endpoints.get(&webhook_id).copied().unwrap_or(0);
         self.is_open
@@ -189,12 +191,12 @@ impl Held {
 /// Messages that are written as claimed. Where it is dropped, as when a client goes away, they are in hand no longer; if they were
 /// written nevertheless, the sender gives up their claims.
 #[derive(Debug)]
-pub(super) struct Reserved {
+pub(super) struct ReservedMessages {
     of: MessagesInHand,
-    ready: Vec<Ready>,
+    ready: Vec<ReadyMessages>,
 }
 
-impl Reserved {
+impl ReservedMessages {
     /// Leaves those out that were not written as claimed.
     pub(super) fn keep(&mut self, written: &HashSet<Uuid>) {
         for ready in &mut self.ready {
@@ -215,7 +217,7 @@ impl Reserved {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedMessages {
     fn drop(&mut self) {
         let ready = std::mem::take(&mut self.ready);
         if ready.is_empty() {

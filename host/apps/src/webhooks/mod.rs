@@ -3,7 +3,7 @@
 pub mod in_hand;
 mod store;
 
-use in_hand::{Claimed, MessagesInHand, Reserved};
+use in_hand::{ClaimedMessage, MessagesInHand, ReservedMessages};
 use nudge_campaigns::webhooks::{EventType, Subscription};
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::{clock, secrets};
@@ -35,7 +35,7 @@ pub struct Transition {
 pub struct Queued {
     /// Whether any is to be claimed from the database.
     is_polled: bool,
-    reserved: Vec<Reserved>,
+    reserved: Vec<ReservedMessages>,
 }
 
 impl Queued {
@@ -73,8 +73,8 @@ struct Message {
 
 impl Message {
     /// As the process that is to send it has it.
-    fn claimed(&self) -> Claimed {
-        Claimed {
+    fn claimed(&self) -> ClaimedMessage {
+        ClaimedMessage {
             id: self.id,
             delivery_id: self.source_id,
             event_type: self.event.name().to_owned(),

@@ -10,8 +10,8 @@ use nudge_plugin_runtime::{Deciders, Plugins};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::campaign::{ActiveCampaign, CampaignAction, Kind, Status};
-use crate::lifecycle::{self, Error, Presented};
+use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
+use crate::lifecycle::{self, CommonContent, Error, Presented};
 use crate::runs::Manner;
 use crate::segments::Audiences;
 use crate::store;
@@ -32,20 +32,15 @@ impl lifecycle::Content for Content {
         ("variants", "[]"),
     ];
 
-    fn status(&self) -> Status {
-        self.status
-    }
-
-    fn priority(&self) -> i32 {
-        self.priority
-    }
-
-    fn trigger(&self) -> Option<&Value> {
-        self.trigger.as_ref()
-    }
-
-    fn audience(&self) -> Option<&Value> {
-        self.audience.as_ref()
+    fn common(&self) -> CommonContent<'_> {
+        CommonContent {
+            status: self.status,
+            priority: self.priority,
+            trigger: self.trigger.as_ref(),
+            audience: self.audience.as_ref(),
+            schedule: self.schedule.as_ref(),
+            frequency_cap: self.frequency_cap.as_ref(),
+        }
     }
 
     fn personalizations(&self) -> Vec<Option<&Value>> {
@@ -64,14 +59,6 @@ impl lifecycle::Content for Content {
             Mode::Triggered => Manner::Triggered,
             Mode::Scheduled => Manner::Scheduled,
         }
-    }
-
-    fn schedule(&self) -> Option<&Value> {
-        self.schedule.as_ref()
-    }
-
-    fn frequency_cap(&self) -> Option<&Value> {
-        self.frequency_cap.as_ref()
     }
 }
 

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 pub use crate::campaign::Status;
 use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
-use crate::lifecycle;
+use crate::lifecycle::{self, CommonContent};
 pub use crate::lifecycle::{Error, create, update};
 use crate::runs::Manner;
 use crate::segments::Audiences;
@@ -44,20 +44,15 @@ impl lifecycle::Content for Content {
         ("variants", "[]"),
     ];
 
-    fn status(&self) -> Status {
-        self.status
-    }
-
-    fn priority(&self) -> i32 {
-        self.priority
-    }
-
-    fn trigger(&self) -> Option<&Value> {
-        self.trigger.as_ref()
-    }
-
-    fn audience(&self) -> Option<&Value> {
-        self.audience.as_ref()
+    fn common(&self) -> CommonContent<'_> {
+        CommonContent {
+            status: self.status,
+            priority: self.priority,
+            trigger: self.trigger.as_ref(),
+            audience: self.audience.as_ref(),
+            schedule: self.schedule.as_ref(),
+            frequency_cap: self.frequency_cap.as_ref(),
+        }
     }
 
     fn personalizations(&self) -> Vec<Option<&Value>> {
@@ -78,14 +73,6 @@ impl lifecycle::Content for Content {
             Mode::Scheduled => Manner::Scheduled,
             Mode::Broadcast => Manner::Broadcast,
         }
-    }
-
-    fn schedule(&self) -> Option<&Value> {
-        self.schedule.as_ref()
-    }
-
-    fn frequency_cap(&self) -> Option<&Value> {
-        self.frequency_cap.as_ref()
     }
 }
 

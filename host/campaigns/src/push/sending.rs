@@ -6,7 +6,6 @@ use uuid::Uuid;
 use super::action::PreparedAction;
 use super::content::Content;
 use super::link::NotAllowed;
-use crate::lifecycle::Content as _;
 use crate::push::options::Options;
 use crate::push::rendered::Rendered;
 use crate::push::template::Text;
@@ -50,7 +49,7 @@ impl Sending {
         content: &Content,
         before: Option<&Self>,
     ) -> Result<Self, NotPrepared> {
-        let schedule = Schedule::read(content.schedule(), "/schedule");
+        let schedule = Schedule::read(content.schedule.as_ref(), "/schedule");
         let schedule = schedule.map_err(Refused::Invalid)?;
         let before = before.map(|before| &before.variants);
         let variants = &content.variants;

@@ -167,7 +167,7 @@ fn normal(locale: &str) -> String {
 }
 
 /// Whether a text has the shape of a locale (BCP 47), with either dash.
-fn is_locale(text: &str) -> bool {
+pub fn is_locale(text: &str) -> bool {
     let mut parts = text.split(['-', '_']);
     let language = parts.next().unwrap_or_default();
     let is_language = (2..=8).contains(&language.len())

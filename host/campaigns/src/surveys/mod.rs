@@ -6,6 +6,7 @@ mod payload;
 pub mod removal;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use nudge_db::{Timestamp, Tx};
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use uuid::Uuid;
 
 pub use crate::campaign::Status;
 use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
-use crate::lifecycle::{self, Campaign, Content as _, Presented, check_terms};
+use crate::lifecycle::{self, Campaign, CommonContent, Content as _, Presented, check_terms};
 pub use crate::lifecycle::{Error, create, update};
 use crate::runs::Manner;
 use crate::segments::Audiences;
@@ -30,6 +31,9 @@ use nudge_platform::json::whole;
 use nudge_plugin_runtime::{Deciders, Plugins};
 pub use payload::Payload;
 pub(crate) use payload::check as check_shown_object;
+
+/// After this long without a sign of life nobody is taken to be answering any longer (contract 7).
+pub const IDLE: Duration = Duration::from_mins(30);
 
 /// The setting that makes instructions come with an attempt (specification 4.2).
 const COORDINATED: &str = "coordinated";
@@ -146,20 +150,15 @@ impl lifecycle::Content for Content {
         ("priority", "0"),
     ];
 
-    fn status(&self) -> Status {
-        self.status
-    }
-
-    fn priority(&self) -> i32 {
-        self.priority
-    }
-
-    fn trigger(&self) -> Option<&Value> {
-        self.trigger.as_ref()
-    }
-
-    fn audience(&self) -> Option<&Value> {
-        self.audience.as_ref()
+    fn common(&self) -> CommonContent<'_> {
+        CommonContent {
+            status: self.status,
+            priority: self.priority,
+            trigger: self.trigger.as_ref(),
+            audience: self.audience.as_ref(),
+            schedule: self.schedule.as_ref(),
+            frequency_cap: self.frequency_cap.as_ref(),
+        }
     }
 
     fn terms(&self) -> Terms<'_> {
@@ -173,14 +172,6 @@ impl lifecycle::Content for Content {
             Mode::Scheduled => Manner::Scheduled,
             Mode::OnDemand | Mode::LinkOnly => Manner::Never,
         }
-    }
-
-    fn schedule(&self) -> Option<&Value> {
-        self.schedule.as_ref()
-    }
-
-    fn frequency_cap(&self) -> Option<&Value> {
-        self.frequency_cap.as_ref()
     }
 }
 

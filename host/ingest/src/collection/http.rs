@@ -1,7 +1,11 @@
 //! The routes that SDKs of others send to (contract 24).
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use axum::extract::{FromRequest, FromRequestParts as _, Request, State};
 use axum::http::HeaderValue;
+use axum::routing::post;
 use nudge_apps::auth::{AppKey, Stranger, WRITE_KEY, collection_key};
 use nudge_apps::key::{self, Kind};
 use nudge_http::body::{self, Few, PlainJsonText};
@@ -16,14 +20,21 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::MessageKind;
-use super::message::{Common, Message, MessageError};
+use super::message::{self, Common, Message, MessageError};
 use super::people::{Collection, Refused, Trust};
 use crate::services::Shared;
+
+/// Messages of a batch at the most: as many as fit into a body, of 128 bytes each.
+const MOST_MESSAGES: usize = 8_192;
+/// The longest `sentAt` of a batch that is read, in bytes. Each of its messages without a time takes it for one.
+const MOST_SENT_AT: usize = 64;
 
 /// Messages of the SDKs of others.
 pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(collect_messages))
+        // As `analytics-java` writes it.
+        .route("/v1/compat/v1/{kind}/", post(collect_messages))
         .routes(routes!(collect_batch))
         .routes(routes!(collect_beacon))
 }
@@ -34,7 +45,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
 pub(crate) struct CollectionRequest {
     /// The key, where it is not the user name of basic authentication.
     write_key: Option<String>,
-    /// Of a batch: 1 to 500 messages, each with its `type`.
+    /// Of a batch: 1 to 8,192 messages, each with its `type`.
     batch: Option<Vec<CollectionMessage>>,
     /// The message, where it is no batch.
     #[serde(flatten)]
@@ -144,7 +155,7 @@ struct Keyed<'a> {
 #[serde(rename_all = "camelCase")]
 struct BatchWire<'a> {
     #[serde(borrow)]
-    batch: Option<Few<&'a RawValue, MOST_EVENTS>>,
+    batch: Option<Few<&'a RawValue, MOST_MESSAGES>>,
     #[serde(borrow)]
     sent_at: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -231,8 +242,8 @@ impl FromRequest<Shared> for BeaconCall {
 }
 
 /// Takes messages of the tracking protocol that Segment's and `RudderStack`'s clients speak: their host is this server's URL
-/// with `/v1/compat`. `kind` is track, identify, page, screen, alias, group or batch, or the first letter of one. With a public
-/// write key, only what is anonymous is taken, unless the app has `settings.ingest.allowUnverifiedServerEvents`.
+/// with `/v1/compat`. `kind` is track, identify, page, screen, alias, group or batch, or the first letter of one; some clients call
+/// a batch import. With a public write key, only what is anonymous is taken, unless the app has `settings.ingest.allowUnverifiedServerEvents`.
 #[utoipa::path(post, path = "/v1/compat/v1/{kind}", tag = "sdk", params(("kind" = String, Path)),
     request_body = CollectionRequest, responses((status = 200, body = CollectedView)))]
 pub async fn collect_messages(
@@ -285,29 +296,39 @@ async fn collect(
         },
         received_at: services.clock.now(),
     };
+    let source = if of_server {
+        Source::Server
+    } else {
+        Source::Sdk
+    };
     let common = Common {
         app_id: app.id,
-        source: if of_server {
-            Source::Server
-        } else {
-            Source::Sdk
-        },
-        context: None,
+        origin: Arc::new(message::common_origin(None, source)),
         sent_at: None,
         received_at: collection.received_at,
     };
-    let (messages, mut refused) = read(&call.text, kind, common).map_err(rejected)?;
-    refused.extend(collection.take(messages).await.map_err(rejected)?);
+    let (messages, mut refused) = read(&call.text, kind, &common).map_err(rejected)?;
+    let never_gives_up = messages.iter().any(Message::never_gives_up);
+    let taken = collection.take(messages).await.map_err(rejected);
+    // What can't be committed is 503, whatever the reason (contract 3).
+    refused.extend(taken.map_err(ApiError::may_be_repeated)?);
+    let codes: BTreeSet<&str> = refused.iter().map(|one| &*one.error.code).collect();
     if refused.iter().any(|one| one.retryable) {
         // All is sent again then, and what was taken changes nothing.
-        let codes: Vec<String> = refused.into_iter().map(|one| one.error.code).collect();
-        let cause = anyhow::anyhow!("messages could not be taken yet: {}", codes.join(" "));
+        let cause = anyhow::anyhow!("messages could not be taken yet: {codes:?}");
         return Err(ApiError::unavailable(cause));
     }
     if refused.is_empty() {
         return Ok(axum::Json(CollectedView { success: true }));
     }
+    if never_gives_up {
+        // Nothing else would ever come from there. The feed shows refused events; of the rest there is this line.
+        let count = refused.len();
+        tracing::info!(app.id = %app.id, count, ?codes, "messages were refused of a client that never gives up");
+        return Ok(axum::Json(CollectedView { success: true }));
+    }
     refused.sort_by_key(|one| one.index);
+    refused.truncate(MOST_EVENTS);
     let errors = refused.into_iter().map(|one| one.error).collect();
     Err(ApiError::fields(Code::MessagesRejected, errors))
 }
@@ -324,7 +345,7 @@ fn rejected(error: ApiError) -> ApiError {
 fn read<'a>(
     text: &'a str,
     kind: MessageKind,
-    common: Common<'a>,
+    common: &Common<'a>,
 ) -> Result<(Vec<Message<'a>>, Vec<Refused>), ApiError> {
     let mut messages = Vec::new();
     let mut refused = Vec::new();
@@ -343,18 +364,20 @@ fn read<'a>(
     }
     let wire: BatchWire<'a> = body::parse_quickly(text)?;
     let Few { items, count } = wire.batch.unwrap_or_default();
-    if count == 0 || count > MOST_EVENTS {
-        let detail = format!("batch must have 1 to {MOST_EVENTS} messages");
+    if count == 0 || count > MOST_MESSAGES {
+        let detail = format!("batch must have 1 to {MOST_MESSAGES} messages");
         return Err(ApiError::field("/batch", "out_of_range", detail));
     }
+    let origin = message::common_origin(wire.context, common.origin.source);
+    let is_short = |raw: &&RawValue| raw.get().len() <= MOST_SENT_AT;
     let common = Common {
-        context: wire.context,
-        sent_at: wire.sent_at,
-        ..common
+        origin: Arc::new(origin),
+        sent_at: wire.sent_at.filter(is_short),
+        ..*common
     };
     for (index, raw) in items.into_iter().enumerate() {
         let place = (index, format!("/batch/{index}"));
-        add(Message::read(raw, kind, place, common), index);
+        add(Message::read(raw, kind, place, &common), index);
     }
     Ok((messages, refused))
 }

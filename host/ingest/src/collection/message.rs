@@ -1,12 +1,13 @@
 //! One message: from its JSON to what it says.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use nudge_campaigns::targeting::is_zone;
 use nudge_db::Timestamp;
 use nudge_platform::field_error::FieldError;
 use nudge_platform::{clock, id, secrets};
-use nudge_records::events::{Origin, Source};
+use nudge_records::events::{MOST_PROPERTIES, Origin, Source};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
@@ -21,7 +22,10 @@ pub(super) type MessageError = FieldError;
 /// The longest text of a context that is kept, in characters, as in ingest.
 const MOST_CONTEXT_TEXT: usize = 256;
 /// Where an event says what its name was before it became snake case.
-const ORIGINAL_NAME: &str = "$original_name";
+pub(crate) const ORIGINAL_NAME: &str = "$original_name";
+/// Clients that send what is refused again for ever, and nothing else meanwhile, by `context.library.name`: `RudderStack`'s
+/// first ones for Android and iOS.
+const NEVER_GIVING_UP: [&str; 2] = ["com.rudderstack.android.sdk.core", "rudder-ios-library"];
 
 /// A message as it comes. Each field may be of any type, so that what is wrong with one message is found of that one.
 #[derive(Deserialize)]
@@ -93,12 +97,12 @@ struct Part<'a> {
     version: Option<&'a RawValue>,
 }
 
-/// What a request says for all its messages.
-#[derive(Clone, Copy, Debug)]
+/// What a request says for all its messages. It is read once: its text may be long, and its messages many.
+#[derive(Clone, Debug)]
 pub(super) struct Common<'a> {
     pub(super) app_id: Uuid,
-    pub(super) source: Source,
-    pub(super) context: Option<&'a RawValue>,
+    /// Where they come from.
+    pub(super) origin: Arc<Origin>,
     pub(super) sent_at: Option<&'a RawValue>,
     pub(super) received_at: Timestamp,
 }
@@ -122,7 +126,10 @@ pub(super) struct Message<'a> {
     pub(super) is_timed: bool,
     /// When the client sent it.
     pub(super) sent_at: Option<Timestamp>,
-    pub(super) origin: Origin,
+    /// Where it comes from, as it says itself.
+    pub(super) own_origin: Origin,
+    /// Where it comes from, as its request says of all.
+    common_origin: Arc<Origin>,
     pub(super) content: Content<'a>,
 }
 
@@ -141,7 +148,7 @@ impl<'a> Message<'a> {
         raw: &'a RawValue,
         kind: MessageKind,
         (index, pointer): (usize, String),
-        common: Common<'a>,
+        common: &Common<'a>,
     ) -> Result<Self, MessageError> {
         let wrong = |member: &str, detail: &str| {
             MessageError::new(format!("{pointer}{member}"), "invalid", detail)
@@ -161,28 +168,58 @@ impl<'a> Message<'a> {
                 })?,
             kind => kind,
         };
-        let context = [wire.context, common.context].map(part::<Context<'_>>);
-        let [own, shared] = &context;
+        let context: Context<'_> = part(wire.context);
         let sent_text = text(common.sent_at).or_else(|| text(wire.sent_at));
         let sent_at = sent_text.as_deref().and_then(clock::from_text);
         let time = time(&wire, skew(sent_at, common.received_at) != 0);
         let now = || clock::to_text(common.received_at);
         let is_timed = time.is_some();
+        let id = match text(wire.message_id) {
+            Some(text) => Some(message_id(common.app_id, &text)),
+            // An id that followed from when it came would be that of its like beside it, and another one the next time.
+            None if !is_timed && sent_text.is_none() => Some(id::new(common.received_at)),
+            None => None,
+        };
         let message = Self {
             index,
             bytes: raw.get().len(),
             user_id: text(wire.user_id),
             anonymous_id: text(wire.anonymous_id),
-            id: text(wire.message_id).map(|text| message_id(common.app_id, &text)),
+            id,
             timestamp: time.or(sent_text).unwrap_or_else(now),
             is_timed,
             sent_at,
-            origin: origin(own, shared, common.source),
-            content: content(&wire, kind, own)
+            own_origin: origin(&context, common.origin.source),
+            common_origin: Arc::clone(&common.origin),
+            content: content(&wire, kind, &context)
                 .ok_or_else(|| wrong("/properties", "properties and traits are objects"))?,
             pointer,
         };
         Ok(message)
+    }
+
+    /// Where it comes from: its request says it where the message does not.
+    pub(super) fn origin(&self) -> Origin {
+        let (own, common) = (&self.own_origin, &*self.common_origin);
+        let either = |one: fn(&Origin) -> Option<&str>| one(own).or(one(common)).map(str::to_owned);
+        Origin {
+            platform: either(|origin| origin.platform.as_deref()),
+            app_version: either(|origin| origin.app_version.as_deref()),
+            locale: either(|origin| origin.locale.as_deref()),
+            timezone: either(|origin| origin.timezone.as_deref()),
+            device_id: either(|origin| origin.device_id.as_deref()),
+            sdk_version: either(|origin| origin.sdk_version.as_deref()),
+            session_id: None,
+            source: own.source,
+        }
+    }
+
+    /// Whether its client sends what is refused again for ever.
+    pub(super) fn never_gives_up(&self) -> bool {
+        let origins = [&self.own_origin, &*self.common_origin];
+        let library = origins.iter().find_map(|it| it.sdk_version.as_deref());
+        let name = library.and_then(|library| library.split('/').next());
+        name.is_some_and(|name| NEVER_GIVING_UP.contains(&name))
     }
 
     /// Whether it or its client says when it is of.
@@ -236,25 +273,31 @@ fn part<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
         .unwrap_or_default()
 }
 
-/// What a message says about where it comes from; the request says it for those that don't.
-fn origin(own: &Context<'_>, shared: &Context<'_>, source: Source) -> Origin {
+/// What a request says about where all its messages come from.
+pub(super) fn common_origin(context: Option<&RawValue>, source: Source) -> Origin {
+    origin(&part(context), source)
+}
+
+/// What a context says about where messages come from.
+fn origin(context: &Context<'_>, source: Source) -> Origin {
     let kept = |text: String| {
         let is_short = text.chars().count() <= MOST_CONTEXT_TEXT;
         (is_short && !text.chars().any(char::is_control)).then_some(text)
     };
-    let both =
-        |one: fn(&Context<'_>) -> Option<String>| one(own).or_else(|| one(shared)).and_then(kept);
+    let library: Part<'_> = part(context.library);
+    let library = text(library.name).map(|name| match text(library.version) {
+        Some(version) => format!("{name}/{version}"),
+        None => name,
+    });
     Origin {
-        platform: both(platform),
-        app_version: both(|context| text(part::<Part<'_>>(context.app).version)),
-        locale: both(|context| text(context.locale)),
-        timezone: both(|context| text(context.timezone)).filter(|name| is_zone(name)),
-        device_id: both(|context| text(part::<Part<'_>>(context.device).id)),
-        sdk_version: both(|context| {
-            let library: Part<'_> = part(context.library);
-            let (name, version) = (text(library.name)?, text(library.version));
-            Some(version.map_or_else(|| name.clone(), |version| format!("{name}/{version}")))
-        }),
+        platform: platform(context),
+        app_version: text(part::<Part<'_>>(context.app).version).and_then(kept),
+        locale: text(context.locale).and_then(kept),
+        timezone: text(context.timezone)
+            .and_then(kept)
+            .filter(|name| is_zone(name)),
+        device_id: text(part::<Part<'_>>(context.device).id).and_then(kept),
+        sdk_version: library.and_then(kept),
         session_id: None,
         source,
     }
@@ -318,7 +361,7 @@ fn content<'a>(wire: &Wire<'a>, kind: MessageKind, context: &Context<'a>) -> Opt
     }
 }
 
-/// Properties with some more that they do not have. None: they are no object.
+/// Properties with some more that they do not have, as far as there is room. None: they are no object.
 #[expect(clippy::option_option, reason = "outside: read; inside: there")]
 fn with<'m>(
     properties: Option<&RawValue>,
@@ -333,7 +376,9 @@ fn with<'m>(
         Some(text) => serde_json::from_str(text).ok()?,
     };
     for (key, value) in more {
-        members.entry(key.clone()).or_insert_with(|| value.clone());
+        if members.len() < MOST_PROPERTIES {
+            members.entry(key.clone()).or_insert_with(|| value.clone());
+        }
     }
     to_raw_value(&members).ok().map(Some)
 }
@@ -347,8 +392,7 @@ mod tests {
     fn common() -> Common<'static> {
         Common {
             app_id: Uuid::nil(),
-            source: Source::Server,
-            context: None,
+            origin: Arc::new(common_origin(None, Source::Server)),
             sent_at: None,
             received_at: clock::from_text("2026-03-01T12:00:00Z").unwrap(),
         }
@@ -356,7 +400,7 @@ mod tests {
 
     fn read(kind: MessageKind, message: &serde_json::Value, look: impl FnOnce(Message<'_>)) {
         let raw = RawValue::from_string(message.to_string()).unwrap();
-        look(Message::read(&raw, kind, (0, String::new()), common()).unwrap());
+        look(Message::read(&raw, kind, (0, String::new()), &common()).unwrap());
     }
 
     fn event(kind: MessageKind, message: &serde_json::Value) -> (String, serde_json::Value) {
@@ -457,7 +501,7 @@ mod tests {
         });
         let message = json!({"event": "x", "context": context});
         read(MessageKind::Track, &message, |message| {
-            let origin = message.origin;
+            let origin = message.origin();
             assert_eq!(origin.platform.as_deref(), Some("ios"));
             assert_eq!(origin.app_version.as_deref(), Some("1.2"));
             assert_eq!(origin.device_id.as_deref(), Some("d"));
@@ -467,8 +511,89 @@ mod tests {
         });
         let odd = json!({"event": "x", "context": {"app": 7, "page": {"url": "/"}, "locale": "x".repeat(300)}});
         read(MessageKind::Track, &odd, |message| {
-            assert_eq!(message.origin.platform.as_deref(), Some("web"));
-            assert_eq!(message.origin.locale, None);
+            assert_eq!(message.origin().platform.as_deref(), Some("web"));
+            assert_eq!(message.origin().locale, None);
         });
+    }
+
+    #[test]
+    fn a_request_says_where_messages_come_from_that_do_not() {
+        let context = json!({"locale": "fr", "app": {"version": "1.2"}, "library": {"name": "x"}});
+        let context = RawValue::from_string(context.to_string()).unwrap();
+        let common = Common {
+            origin: Arc::new(common_origin(Some(&context), Source::Sdk)),
+            ..common()
+        };
+        let message = json!({"event": "x", "context": {"locale": "de", "os": {"name": "iOS"}}});
+        let raw = RawValue::from_string(message.to_string()).unwrap();
+        let read = Message::read(&raw, MessageKind::Track, (0, String::new()), &common).unwrap();
+        let expected = Origin {
+            platform: Some("ios".to_owned()),
+            locale: Some("de".to_owned()),
+            app_version: Some("1.2".to_owned()),
+            sdk_version: Some("x".to_owned()),
+            ..Origin::default()
+        };
+        assert_eq!(read.origin(), expected);
+    }
+
+    #[test]
+    fn clients_that_never_give_up_are_known_by_their_library() {
+        for (library, expected) in [
+            (
+                json!({"name": "com.rudderstack.android.sdk.core", "version": "1.20.1"}),
+                true,
+            ),
+            (json!({"name": "rudder-ios-library"}), true),
+            (
+                json!({"name": "rudder-ios-library-2", "version": "1"}),
+                false,
+            ),
+            (json!({"name": "analytics-node", "version": "3"}), false),
+            (json!(null), false),
+        ] {
+            let message = json!({"event": "x", "context": {"library": library}});
+            read(MessageKind::Track, &message, |message| {
+                assert_eq!(message.never_gives_up(), expected, "{library}");
+            });
+        }
+    }
+
+    #[test]
+    fn what_says_neither_its_id_nor_a_time_is_known_by_no_other() {
+        let id = |message: serde_json::Value| {
+            let mut found = None;
+            read(MessageKind::Track, &message, |message| found = message.id);
+            found
+        };
+        let untimed = || json!({"event": "x"});
+        assert!(id(untimed()).is_some());
+        assert_ne!(id(untimed()), id(untimed()));
+        for member in ["timestamp", "originalTimestamp", "sentAt"] {
+            let message = json!({"event": "x", member: "2026-03-01T12:00:00Z"});
+            assert_eq!(id(message), None, "{member}");
+        }
+    }
+
+    #[test]
+    fn what_is_added_takes_no_room_from_the_clients_own() {
+        let message = |count: usize| {
+            let members = (0..count).map(|number| (format!("k{number}"), json!(number)));
+            let members: serde_json::Map<String, serde_json::Value> = members.collect();
+            json!({"event": "Order Completed", "name": "Home", "category": "Docs", "properties": members})
+        };
+        let keys = |kind, count| {
+            let (_, properties) = event(kind, &message(count));
+            let members = properties.as_object().unwrap();
+            let own = members.keys().filter(|key| key.starts_with('k')).count();
+            assert_eq!(own, count);
+            members.len()
+        };
+        let most = MOST_PROPERTIES;
+        assert_eq!(keys(MessageKind::Track, most), most);
+        assert_eq!(keys(MessageKind::Track, most - 1), most);
+        assert_eq!(keys(MessageKind::Page, most), most);
+        assert_eq!(keys(MessageKind::Page, most - 1), most);
+        assert_eq!(keys(MessageKind::Page, most - 2), most);
     }
 }

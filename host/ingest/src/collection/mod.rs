@@ -12,6 +12,8 @@ mod traits;
 
 use serde::Deserialize;
 
+pub(crate) use message::ORIGINAL_NAME;
+
 /// What a message says, as the last part of its path, in short too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -34,8 +36,8 @@ pub enum MessageKind {
     /// Somebody belongs to a group.
     #[serde(alias = "g")]
     Group,
-    /// Several of these, with their kinds.
-    #[serde(alias = "b")]
+    /// Several of these, with their kinds. Segment's clients for .NET, Java, Android and Ruby call it `import`.
+    #[serde(alias = "b", alias = "import")]
     Batch,
 }
 

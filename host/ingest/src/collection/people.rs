@@ -1,7 +1,9 @@
 //! Whose messages are whose, and what becomes of them.
 
+mod identify;
+
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -12,23 +14,16 @@ use nudge_apps::auth::Stranger;
 use nudge_db::Timestamp;
 use nudge_http::request_context::Notes;
 use nudge_http::{ApiError, Mark};
-use nudge_pipeline::segments::checks;
-use nudge_platform::{id, secrets};
-use nudge_records::events::MOST_BYTES;
-use nudge_records::events::canonical::canonical;
+use nudge_records::events::{MOST_BYTES, MOST_EVENTS};
 use nudge_records::subjects::current::check_anonymous_id;
 use nudge_records::subjects::identity::is_external_id;
-use nudge_records::subjects::link::{self, Link};
 use nudge_records::subjects::{self, AliasKind, NOBODY};
-use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::message::{Content, Message, MessageError};
-use super::traits;
 use crate::body::{EventBody, Events, Field};
-use crate::event::{self, DELETED, Rules};
+use crate::event::{self, Rules};
 use crate::owner::{self, Owner};
-use crate::properties::{self, Error, Whom};
 use crate::services::Shared;
 use crate::submission::Rejection;
 use crate::taking::{self, Batch};
@@ -136,7 +131,8 @@ impl Collection<'_> {
         }
     }
 
-    /// Takes the messages of one person in their order: events that follow each other together.
+    /// Takes the messages of one person in their order: events that follow each other together, as many as a request of ingest
+    /// has at the most. What was taken before a failure stays, and changes nothing when all is sent again.
     async fn of_person(&self, messages: Vec<Message<'_>>) -> Result<Vec<Refused>, ApiError> {
         self.count_bytes(&messages)?;
         let mut refused = Vec::new();
@@ -151,10 +147,11 @@ impl Collection<'_> {
             let goes_on = |next: &&Message<'_>| {
                 matches!(next.content, Content::Event(..))
                     && self.person(next) == person
-                    && next.origin == first.origin
+                    && next.own_origin == first.own_origin
                     && next.sent_at == first.sent_at
             };
-            let count = rest.iter().take_while(goes_on).count().max(1);
+            let piece = rest.iter().take(MOST_EVENTS);
+            let count = piece.take_while(goes_on).count().max(1);
             let (run, after) = rest.split_at(count);
             refused.extend(Box::pin(self.events(run)).await?);
             rest = after;
@@ -202,7 +199,8 @@ impl Collection<'_> {
                 }
                 self.charge_if_new(name).await?;
                 let (kind, now) = (AliasKind::Anonymous, services.clock.now());
-                let platform = message.origin.platform.as_deref();
+                let platform = message.origin().platform;
+                let platform = platform.as_deref();
                 let (db, pseudonyms) = (&services.db, &services.pseudonyms);
                 // The event or the traits that come with the name have the person looked at.
                 let of = (app_id, false);
@@ -279,8 +277,13 @@ impl Collection<'_> {
             .into_iter()
             .map(|(index, event)| (place(index), event));
         let checked: Vec<_> = checked.collect();
-        // What a client has twice in one request, it sends again.
-        rejections.retain(|rejection| rejection.code != "duplicate_event_id_in_batch");
+        // What a client has twice in one request, it sends again. Where the first of two that are checked together is
+        // rejected, so is the other.
+        let ids: HashSet<Uuid> = checked.iter().map(|(_, event)| event.id).collect();
+        rejections.retain(|rejection| {
+            let is_checked = rejection.event_id.is_some_and(|id| ids.contains(&id));
+            rejection.code != "duplicate_event_id_in_batch" || !is_checked
+        });
         for rejection in &mut rejections {
             rejection.index = place(rejection.index);
         }
@@ -290,7 +293,7 @@ impl Collection<'_> {
         let batch = Batch {
             app: self.app,
             owner: &owner,
-            origin: Arc::new(first.origin.clone()),
+            origin: Arc::new(first.origin()),
             received_at: self.received_at,
         };
         let all = (checked, rejections);
@@ -304,134 +307,6 @@ impl Collection<'_> {
             })
         });
         Ok(refused.collect())
-    }
-
-    /// Takes what a message says of a person. A server's says whose the anonymous id is, too.
-    async fn identify(
-        &self,
-        message: &Message<'_>,
-        traits: &[&RawValue],
-    ) -> Result<Vec<Refused>, ApiError> {
-        if message.bytes > MOST_BYTES {
-            return Ok(vec![refused(message, ("event_too_large", TOO_LARGE))]);
-        }
-        let moment = message.moment(self.received_at);
-        let owner = match self.owner(message, || self.until_ahead(moment)).await? {
-            Ok(owner) => owner,
-            Err(refusal) => return Ok(vec![refused(message, refusal)]),
-        };
-        if is_of_deleted(&owner, moment) {
-            return Ok(vec![suppressed(message, owner.erasing)]);
-        }
-        let whom = match self.person(message) {
-            Ok(Person::External(name)) => Whom::External(name.to_owned()),
-            Ok(Person::Anonymous(name)) => Whom::Anonymous(name.to_owned()),
-            Err(_) => return Ok(Vec::new()),
-        };
-        let linked = match &whom {
-            Whom::External(name) => self.link(message, name).await?,
-            _ => None,
-        };
-        if let Some(refused) = linked {
-            return Ok(vec![refused]);
-        }
-        let refused = self.update(message, &whom, traits).await?;
-        // The person may be new.
-        checks::look_afterwards(self.services, self.app, owner.subject_id).await?;
-        Ok(refused)
-    }
-
-    /// Takes the traits of a message.
-    async fn update(
-        &self,
-        message: &Message<'_>,
-        whom: &Whom,
-        traits: &[&RawValue],
-    ) -> Result<Vec<Refused>, ApiError> {
-        let id = mutation_id(self.app.id, message, traits, self.received_at);
-        let update = match traits::update(&message.pointer, id, traits) {
-            Ok(Some(update)) => update,
-            Ok(None) => return Ok(Vec::new()),
-            Err(errors) => {
-                let refused = errors.into_iter().map(|error| Refused {
-                    index: message.index,
-                    error,
-                    retryable: false,
-                });
-                return Ok(refused.collect());
-            }
-        };
-        let whom = (whom, message.origin.source);
-        let taken = properties::take(self.services, self.app, whom, &update, self.mark, None).await;
-        let refusal = match taken {
-            Ok(_) => return Ok(Vec::new()),
-            Err(Error::ConsentRequired) => {
-                ("consent_missing", "the user has not consented to analytics")
-            }
-            Err(Error::SubjectNotFound | Error::TokenRevoked | Error::SubjectMismatch) => {
-                ("suppressed_subject", DELETED)
-            }
-            Err(Error::MutationConflict) => (
-                "mutation_conflict",
-                "a message of this messageId said something else; a new message takes a new one",
-            ),
-            Err(Error::TooMany) => (
-                "limit_exceeded",
-                "the person has as many properties as a person can have; remove some first",
-            ),
-            Err(error) => return Err(error.into()),
-        };
-        Ok(vec![refused(message, refusal)])
-    }
-
-    /// An instant that is no further ahead than events may be.
-    fn until_ahead(&self, at: Option<Timestamp>) -> Option<Timestamp> {
-        let ahead = self.app.settings.ingest.future_window_seconds;
-        let most = ahead.saturating_mul(1_000_000);
-        let most = self.received_at.0.saturating_add(most);
-        at.filter(|at| at.0 <= most)
-    }
-
-    /// Links the anonymous id of a server's message to the person whom it names. One that is another person's stays theirs.
-    async fn link(
-        &self,
-        message: &Message<'_>,
-        external_id: &str,
-    ) -> Result<Option<Refused>, ApiError> {
-        let services = self.services;
-        let is_anonymous = |id: &&str| check_anonymous_id("", id).is_ok();
-        let anonymous_id = message.anonymous_id.as_deref().filter(is_anonymous);
-        let Some(anonymous_id) = anonymous_id.filter(|_| self.trust == Trust::Server) else {
-            return Ok(None);
-        };
-        let link = Link {
-            app_id: self.app.id,
-            anonymous_id,
-            external_id,
-            issued_at: message.moment(self.received_at).unwrap_or(self.received_at),
-            platform: message.origin.platform.as_deref(),
-            client_id: None,
-            // The traits that come with the names have the person looked at.
-            is_watched: false,
-        };
-        let now = services.clock.now();
-        checks::look_before_link(services, self.app, &link, self.mark.begun).await?;
-        match link::link(&services.db, &services.pseudonyms, link, now).await {
-            Ok(linked) => {
-                for subject_id in linked.concerned() {
-                    services.polls.wake(subject_id);
-                }
-                Ok(None)
-            }
-            Err(link::Error::IdentityConflict | link::Error::ClientSessionInvalid) => Ok(None),
-            Err(link::Error::Suppressed) => Ok(Some(suppressed(message, false))),
-            Err(link::Error::Erasing(_)) => Ok(Some(suppressed(message, true))),
-            Err(link::Error::TooMany) => {
-                let detail = "the person has as many ids as a person can have";
-                Ok(Some(refused(message, ("limit_exceeded", detail))))
-            }
-            Err(error @ link::Error::Storage(_)) => Err(error.into()),
-        }
     }
 }
 
@@ -498,57 +373,10 @@ fn body<'m>(message: &'m Message<'_>) -> EventBody<'m> {
     }
 }
 
-/// The id of the update that a message is: its own, or one that follows from what it says and when it says so. One that
-/// says no time is another each time.
-fn mutation_id(
-    app_id: Uuid,
-    message: &Message<'_>,
-    traits: &[&RawValue],
-    received_at: Timestamp,
-) -> Uuid {
-    if let Some(id) = message.id {
-        return id;
-    }
-    if !message.is_timed {
-        return id::new(received_at);
-    }
-    let said = traits
-        .iter()
-        .map(|one| canonical(one.get()).unwrap_or_default());
-    let said = said.collect::<Vec<_>>().join("\n");
-    let hash = secrets::hash(&[
-        b"traits",
-        app_id.as_bytes(),
-        message.user_id.as_deref().unwrap_or_default().as_bytes(),
-        message
-            .anonymous_id
-            .as_deref()
-            .unwrap_or_default()
-            .as_bytes(),
-        message.timestamp.as_bytes(),
-        said.as_bytes(),
-    ]);
-    id::derived(Timestamp::default(), &hash)
-}
-
 fn refused(message: &Message<'_>, (code, detail): PersonRejection) -> Refused {
     Refused {
         index: message.index,
         error: MessageError::new(&message.pointer, code, detail),
         retryable: false,
-    }
-}
-
-/// Whether what is of a moment is of somebody who was deleted.
-fn is_of_deleted(owner: &Owner, moment: Option<Timestamp>) -> bool {
-    let told = moment.zip(owner.events_after);
-    owner.alias == NOBODY || told.is_some_and(|(at, after)| at <= after)
-}
-
-/// The refusal of a message of somebody who was deleted. `erasing`: a new person begins once that is done.
-fn suppressed(message: &Message<'_>, erasing: bool) -> Refused {
-    Refused {
-        retryable: erasing,
-        ..refused(message, ("suppressed_subject", DELETED))
     }
 }

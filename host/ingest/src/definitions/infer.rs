@@ -15,6 +15,7 @@ use utoipa_axum::routes;
 
 use super::http::check_name;
 use super::{dry_run, recent};
+use crate::collection::ORIGINAL_NAME;
 use crate::services::Shared;
 
 /// Definitions that follow from events.
@@ -26,7 +27,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
 const HOURS: u32 = 24;
 /// Events that a proposal is made from.
 const MOST_EVENTS: usize = 1_000;
-/// Properties that a proposal has: what a definition may have.
+/// Properties that a proposal has: what a definition may have. Of those past them, so many are named.
 const MOST_PROPERTIES: usize = 256;
 /// The longest name of a property in a definition, in characters.
 const MOST_NAME: usize = 200;
@@ -68,7 +69,7 @@ pub struct BasisView {
     looked_at: i64,
     /// Whether these are all in the time asked for.
     complete: bool,
-    /// Properties that a definition can't describe: of several types, objects or lists.
+    /// Properties that a definition can't describe: of several types, objects or lists, and those past the 256th.
     left_out: Vec<String>,
 }
 
@@ -179,31 +180,47 @@ impl PropertyStatistics {
 
 /// A date, or a date and time with or without an offset, as the validation plugin reads them.
 fn is_date(text: &str) -> bool {
-    text.len() >= 10
+    // The clock reads a space for the `T` too, spaces between numbers, and numbers of one digit. The plugin does not.
+    let shape = b"0000-00-00T00:00";
+    let has_shape = text.bytes().zip(shape).all(|(byte, of_shape)| {
+        if *of_shape == b'0' {
+            byte.is_ascii_digit()
+        } else {
+            byte.eq_ignore_ascii_case(of_shape)
+        }
+    });
+    (text.len() == "0000-00-00".len() || text.len() >= shape.len())
+        && has_shape
+        && !text.contains(char::is_whitespace)
         && ["", "Z", "T00:00:00Z"]
             .iter()
             .any(|rest| clock::from_text(&format!("{text}{rest}")).is_some())
 }
 
-/// The properties that describe events, by name, and the names of those that none describes.
+/// The properties that describe events, by name, and the names of those that none describes. A name with dots is one as it
+/// stands: a definition finds such a key first.
 fn infer(events: impl Iterator<Item = Map<String, Value>>) -> (Vec<Value>, Vec<String>) {
     let mut count = 0;
     let mut seen: BTreeMap<String, PropertyStatistics> = BTreeMap::new();
+    let mut left_out = BTreeSet::new();
     for event in events {
         count += 1;
         for (name, value) in event {
-            // A dot leads into an object, where there is nothing of the name.
-            let fits = !name.contains('.') && (1..=MOST_NAME).contains(&name.chars().count());
-            if fits && (seen.len() < MOST_PROPERTIES || seen.contains_key(&name)) {
+            // The server adds the original name, and not to all events.
+            if name == ORIGINAL_NAME || !(1..=MOST_NAME).contains(&name.chars().count()) {
+                continue;
+            }
+            if seen.len() < MOST_PROPERTIES || seen.contains_key(&name) {
                 seen.entry(name).or_default().take(value);
+            } else if left_out.len() < MOST_PROPERTIES {
+                left_out.insert(name);
             }
         }
     }
     let mut properties = Vec::new();
-    let mut left_out = Vec::new();
     for (name, seen) in seen {
         let Some((kind, values)) = seen.rule() else {
-            left_out.push(name);
+            left_out.insert(name);
             continue;
         };
         let mut property = json!({"name": name, "type": kind, "required": seen.times() == count});
@@ -212,7 +229,7 @@ fn infer(events: impl Iterator<Item = Map<String, Value>>) -> (Vec<Value>, Vec<S
         }
         properties.push(property);
     }
-    (properties, left_out)
+    (properties, left_out.into_iter().collect())
 }
 
 #[cfg(test)]
@@ -231,12 +248,15 @@ mod tests {
     #[test]
     fn types_and_requirements_follow_from_what_is_there() {
         let (properties, left_out) = of(vec![
-            json!({"n": 1, "t": "a", "b": true, "d": "2026-01-31", "mixed": 1, "o": {}, "null": null, "a.b": 1}),
-            json!({"n": 2.5, "t": "b", "b": null, "d": "2026-01-31T09:30:00Z", "mixed": "1", "o": []}),
+            json!({"n": 1, "t": "a", "b": true, "d": "2026-01-31", "mixed": 1, "o": {}, "null": null, "a.b": 1,
+                "$original_name": "Order Completed"}),
+            json!({"n": 2.5, "t": "b", "b": null, "d": "2026-01-31T09:30:00Z", "mixed": "1", "o": [], "a.b": 2,
+                "$original_name": "Order Completed"}),
         ]);
         assert_eq!(
             properties,
             [
+                json!({"name": "a.b", "type": "number", "required": true}),
                 json!({"name": "b", "type": "boolean", "required": false}),
                 json!({"name": "d", "type": "date", "required": true}),
                 json!({"name": "n", "type": "number", "required": true}),
@@ -244,6 +264,33 @@ mod tests {
             ]
         );
         assert_eq!(left_out, ["mixed", "null", "o"]);
+    }
+
+    #[test]
+    fn a_date_is_what_the_validation_plugin_takes_for_one() {
+        for text in [
+            "2026-01-31",
+            "2026-01-31T09:30",
+            "2026-01-31t09:30:00.5",
+            "2026-01-31T09:30:00+01:00",
+            "2026-01-31T09:30+0100",
+        ] {
+            assert!(is_date(text), "{text}");
+        }
+        for text in [
+            "2026-01-31 09:30:00",
+            "2026-01-31 09:30:00Z",
+            "2026-01-31T09:30:00 Z",
+            "2026-01-31T9:30",
+            "2026-01-31T09:3",
+            "2026-1-31T09:30",
+            "2026-01-31T",
+            "2026-02-30",
+            "2026-01",
+            "",
+        ] {
+            assert!(!is_date(text), "{text}");
+        }
     }
 
     #[test]
@@ -267,7 +314,17 @@ mod tests {
     #[test]
     fn a_proposal_is_no_longer_than_a_definition() {
         let wide: Map<String, Value> = (0..300).map(|n| (format!("p{n}"), json!(n))).collect();
-        assert_eq!(of(vec![Value::Object(wide)]).0.len(), MOST_PROPERTIES);
+        let mut expected: Vec<String> = wide.keys().cloned().collect();
+        let (properties, left_out) = of(vec![Value::Object(wide)]);
+        assert_eq!(properties.len(), MOST_PROPERTIES);
+        let proposed = properties.iter().map(|property| property["name"].as_str());
+        let mut named: Vec<String> = proposed.map(|name| name.unwrap().to_owned()).collect();
+        named.extend(left_out);
+        named.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(named, expected, "what is not proposed is left out");
+        let wide = (0..1_000).map(|n| (format!("p{n}"), json!(n))).collect();
+        assert_eq!(of(vec![Value::Object(wide)]).1.len(), MOST_PROPERTIES);
         assert_eq!(
             of(vec![json!({"x".repeat(201): 1, "": 1})]),
             (vec![], vec![])

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nudge_plugin_runtime::{Lost, Workers, logs};
+use nudge_plugin_runtime::{Lost, Workers, halving, logs};
 use nudge_records::events::MOST_EVENTS;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -198,11 +198,13 @@ fn check(context: &Context, requests: &[&[Declared]]) -> Vec<PlacedVerdicts> {
     let owner = |place: usize| owners.get(place).copied();
     let mut found = vec![PlacedVerdicts::new(); requests.len()];
     for (version, declared) in validation::by_version(&all) {
-        let mut work = VersionChecks::new(context, version, logs::Kind::Decision);
-        let verdicts = work.together(&declared).unwrap_or_else(|| {
+        let checks = VersionChecks::new(context, version, logs::Kind::Decision);
+        let verdicts = halving::ask_together(&checks, &declared).unwrap_or_else(|| {
             let of = |event: &&Declared| owner(event.place).map(|(number, _)| number);
             let alone = declared.chunk_by(|one, other| of(one) == of(other));
-            alone.flat_map(|declared| work.run(declared)).collect()
+            alone
+                .flat_map(|declared| halving::ask(&checks, declared))
+                .collect()
         });
         for (place, verdict) in verdicts {
             if let Some((number, place)) = owner(place)

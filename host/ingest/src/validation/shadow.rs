@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use nudge_plugin_runtime::shadow::{Comparison, Difference, MOST_WAITING, Sample};
-use nudge_plugin_runtime::{Plugins, RolloutPeriod, logs};
+use nudge_plugin_runtime::{Plugins, RolloutPeriod, halving, logs};
 use serde_json::Value;
 
 use crate::validation::{Context, Declared, PlacedVerdicts, Verdict, Version, VersionChecks};
@@ -45,7 +45,8 @@ impl ShadowRuns {
             for (version, declared) in self.0 {
                 let period = Arc::clone(&version.period);
                 let shown: Vec<&Declared> = declared.iter().collect();
-                let would = VersionChecks::new(&context, version, logs::Kind::Shadow).run(&shown);
+                let checks = VersionChecks::new(&context, version, logs::Kind::Shadow);
+                let would = halving::ask(&checks, &shown);
                 let comparison = compare(&declared, &did, &would);
                 if let Some(recorder) = &context.recorder {
                     recorder.compared(app_id, &period, comparison);

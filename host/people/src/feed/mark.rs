@@ -86,15 +86,16 @@ impl Mark {
 
     /// An event is sent.
     pub(super) fn note(&mut self, position: FeedPosition) {
-        if let EventKey::Accepted(seq) = position.event {
-            self.reach(request_of(seq));
-            self.seq = seq;
+        match position.event {
+            EventKey::Accepted(seq) => {
+                self.reach(request_of(seq));
+                self.seq = seq;
+            }
+            // Accepted events say nothing of refused ones: one that was received before may be committed after them.
+            EventKey::Rejected(id) => {
+                (self.at, self.refused) = (self.at, self.refused).max((position.at, id));
+            }
         }
-        let refused = match position.event {
-            EventKey::Accepted(_) => Uuid::nil(),
-            EventKey::Rejected(id) => id,
-        };
-        (self.at, self.refused) = (self.at, self.refused).max((position.at, refused));
     }
 
     /// Whether a refused event was sent that was received at an instant.
@@ -118,6 +119,12 @@ impl Mark {
         if !new.iter().any(is_of_last) {
             self.note_all_of(last);
         }
+    }
+
+    /// Nothing is awaited any longer up to a number, nor of what was refused before an instant.
+    pub(super) fn looked_through(&mut self, floor: i64, refused_from: Timestamp) {
+        self.reach(request_of(floor));
+        (self.at, self.refused) = (self.at, self.refused).max((refused_from, Uuid::nil()));
     }
 
     /// All events of a request were sent.
@@ -193,6 +200,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_looked_through_in_silence_is_not_looked_at_again() {
+        let mut mark = Mark::new(seq(100, 3), AT, true);
+        sent(&mut mark, seq(101, 3));
+        mark.looked_through(seq(500, 7), Timestamp(9));
+        assert_eq!(mark.floor(), seq(437, 0) - 1);
+        assert!(mark.has(seq(101, 3)) && !mark.has(seq(500, 7)) && !mark.has(seq(501, 0)));
+        assert!(mark.has_refused(Uuid::max(), Timestamp(8)));
+        assert!(!mark.has_refused(Uuid::max(), Timestamp(9)));
+        mark.looked_through(seq(400, 0), Timestamp(8));
+        assert_eq!((mark.floor(), mark.at), (seq(437, 0) - 1, Timestamp(9)));
+    }
+
+    #[test]
     fn marks_of_older_servers_are_understood() {
         let mark: Mark = serde_json::from_str(r#"{"seq": 51203, "at": 7}"#).unwrap();
         assert!(mark.has(seq(100, 3)) && !mark.has(seq(100, 4)) && mark.has(seq(99, 511)));
@@ -204,12 +224,12 @@ mod tests {
     #[test]
     fn refused_events_of_one_instant_are_told_from_each_other() {
         let mut mark = Mark::new(0, AT, false);
-        let at = Timestamp(2);
+        let (between, at) = (Timestamp(2), Timestamp(3));
         sent(&mut mark, seq(1, 0));
         let event = EventKey::Accepted(seq(2, 0));
         mark.note(FeedPosition { at, event });
         let [one, other] = [Uuid::from_u128(1), Uuid::from_u128(2)];
-        assert!(mark.has_refused(other, AT) && !mark.has_refused(one, at));
+        assert!(mark.has_refused(other, AT) && !mark.has_refused(one, between));
         let event = EventKey::Rejected(one);
         mark.note(FeedPosition { at, event });
         assert!(mark.has_refused(one, at) && !mark.has_refused(other, at));

@@ -99,7 +99,7 @@ pub(super) struct EventStream {
     seen: BTreeSet<i64>,
     /// The same of refused events, by the instants of their receipt.
     seen_refused: BTreeSet<(Timestamp, EventKey)>,
-    /// What was sent, as the client is told with each event.
+    /// What was sent, as the client is told at the beginning, with each event and in silence.
     sent: Mark,
     /// How many events may be sent now.
     credit: f64,
@@ -188,7 +188,9 @@ impl EventStream {
     async fn next(&mut self) -> Option<String> {
         if !self.has_begun {
             self.has_begun = true;
-            return Some("retry: 1000\n\n".to_owned());
+            // Whoever is interrupted before the first event goes on from here.
+            let id = self.last_event_id(self.services.clock.now());
+            return Some(format!("retry: 1000\nid: {id}\n\n"));
         }
         let stop = self.services.stop.clone();
         loop {
@@ -217,7 +219,9 @@ impl EventStream {
                 let app = self.services.apps.get(self.app_id).await;
                 app.ok().flatten()?;
                 self.sent_at = Instant::now();
-                return Some(": heartbeat\n\n".to_owned());
+                // An id is good for a day. Where nothing is sent for longer, the client goes on from this one.
+                let id = self.last_event_id(self.services.clock.now());
+                return Some(format!(": heartbeat\nid: {id}\n\n"));
             }
             tokio::select! {
                 () = self.wait() => {}
@@ -309,6 +313,7 @@ impl EventStream {
         if let Some(first) = self.seen.iter().rev().nth(MOST_SEEN) {
             self.floor = self.floor.max((first + 1) * SEQ_BLOCK - 1);
         }
+        self.sent.looked_through(self.floor, self.refused_from);
         self.seen = self.seen.split_off(&request_of(self.floor));
         let first = (self.refused_from, EventKey::Rejected(Uuid::nil()));
         self.seen_refused = self.seen_refused.split_off(&first);
@@ -464,15 +469,20 @@ impl EventStream {
         Ok(events)
     }
 
-    fn write(&mut self, event: FeedEvent, now: Timestamp, text: &mut String) {
-        self.sent.note(event.position());
+    /// What a client says, as `Last-Event-ID`, to go on after what was sent.
+    fn last_event_id(&self, now: Timestamp) -> String {
         let expires = now.plus(cursor::LIFETIME);
-        let id = cursor::encode(
+        cursor::encode(
             &self.services.secrets,
             &self.sealed_for,
             &self.sent,
             expires,
-        );
+        )
+    }
+
+    fn write(&mut self, event: FeedEvent, now: Timestamp, text: &mut String) {
+        self.sent.note(event.position());
+        let id = self.last_event_id(now);
         let view = FeedEventView::from(event);
         // JSON has no ends of lines but those of its properties, which came from people.
         let data = serde_json::to_string(&view).unwrap_or_default();

@@ -26,8 +26,8 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::store::{self, Alias, Device, Person, Property};
-use super::timeline::{self, Event, Filter};
-use super::{MOST_SEARCH, Position, Search, Total};
+use super::timeline::{self, Event, Filter, TimelinePosition};
+use super::{MOST_SEARCH, Search, Total, UserPosition};
 use crate::services::Shared;
 
 /// People.
@@ -55,7 +55,7 @@ pub struct UserView {
     first_seen_at: String,
     last_seen_at: String,
     event_count: i64,
-    /// The first 20 saved properties by key, but for those of more than 1,024 characters.
+    /// The first 100 saved properties by key, of those that have at most 1,024 characters as JSON.
     top_properties: BTreeMap<String, Value>,
     /// Two letters: where the newest time zone is that an event told.
     country: Option<String>,
@@ -214,7 +214,7 @@ pub struct TimelineView {
 /// A place in the list, and what the first page said of its length.
 #[derive(Serialize, Deserialize)]
 struct Bookmark {
-    after: Position,
+    after: UserPosition,
     count: i64,
     at_least: bool,
 }
@@ -252,7 +252,8 @@ pub async fn list_users(
     let cursors = Cursors::new(&services.secrets, list, now);
     let bookmark: Option<Bookmark> = cursors.open(paging.cursor.as_deref())?;
 
-    let mut tx = services.db.read().await?;
+    // Somebody may become one with another person meanwhile: whoever is found still has what is theirs.
+    let mut tx = services.db.snapshot().await?;
     let (total, scanned) = match &bookmark {
         Some(bookmark) => {
             let (count, at_least) = (bookmark.count, bookmark.at_least);
@@ -285,10 +286,10 @@ pub async fn list_users(
 }
 
 /// A place in the list of everybody.
-fn id_of(after: Option<&Position>) -> Result<Option<Uuid>, ApiError> {
+fn id_of(after: Option<&UserPosition>) -> Result<Option<Uuid>, ApiError> {
     match after {
         None => Ok(None),
-        Some(Position::Id(after)) => Ok(Some(*after)),
+        Some(UserPosition::Id(after)) => Ok(Some(*after)),
         Some(_) => Err(ApiError::new(Code::InvalidCursor)),
     }
 }
@@ -300,10 +301,10 @@ async fn rows(
     search: Option<Search>,
 ) -> Result<Response, ApiError> {
     let search = Arc::new(search);
-    let read = move |after: Option<Position>| {
+    let read = move |after: Option<UserPosition>| {
         let (services, search) = (Arc::clone(&services), Arc::clone(&search));
         async move {
-            let mut tx = services.db.read().await?;
+            let mut tx = services.db.snapshot().await?;
             let most = MOST as usize;
             let found = match &*search {
                 Some(search) => super::search(&mut tx, app_id, search, after, most, None).await?,
@@ -403,11 +404,11 @@ pub async fn get_user(
     Params(query): Params<NameQuery>,
 ) -> Result<Data<UserDetail>, ApiError> {
     let app_id = scope.app.id;
-    let mut tx = services.db.read().await?;
+    // Whoever is found may become one with another person meanwhile, who has it all from then on.
+    let mut tx = services.db.snapshot().await?;
     let named = query.find(&mut tx, app_id, &name).await?;
     let id = named.subject_id;
     let person = store::people(&mut tx, app_id, &[id]).await?.pop();
-    // Merged into another a moment ago, or deleted.
     let person = person.ok_or_else(|| ApiError::new(Code::NotFound))?;
     let aliases = store::aliases(&mut tx, app_id, &[id]).await?;
     let top = store::top_properties(&mut tx, app_id, &[id]).await?;
@@ -513,8 +514,9 @@ pub async fn list_user_events(
     let (app_id, now) = (scope.app.id, services.clock.now());
     let list = format!("events {app_id} {name:?} {:?} {filter:?}", query.id_kind);
     let cursors = Cursors::new(&services.secrets, list, now);
-    let after: Option<timeline::Position> = cursors.open(query.cursor.as_deref())?;
-    let mut tx = services.db.read().await?;
+    let after: Option<TimelinePosition> = cursors.open(query.cursor.as_deref())?;
+    // Whoever is found may become one with another person meanwhile, who has the aliases from then on.
+    let mut tx = services.db.snapshot().await?;
     let named = NameQuery::of(query.id_kind);
     let named = named.find(&mut tx, app_id, &name).await?;
     let aliases = store::aliases(&mut tx, app_id, &[named.subject_id]).await?;

@@ -9,7 +9,7 @@ pub mod timeline;
 use nudge_db::{Result, Tx};
 use uuid::Uuid;
 
-pub use search::{Position, Search};
+pub use search::{Search, UserPosition};
 pub use store::Scan;
 
 /// People that a count is exact up to (contract 0).
@@ -35,7 +35,7 @@ pub struct FoundUsers {
     /// People, in the order of the list.
     pub ids: Vec<Uuid>,
     /// Where the list goes on, if it does.
-    pub next: Option<Position>,
+    pub next: Option<UserPosition>,
 }
 
 /// Everybody, the subject that was made last first. Its place never changes, whoever is seen meanwhile.
@@ -48,7 +48,7 @@ pub async fn everybody(
     let mut ids = store::ids(tx, app_id, after, count(limit) + 1).await?;
     let more = ids.len() > limit;
     ids.truncate(limit);
-    let next = ids.last().filter(|_| more).map(|id| Position::Id(*id));
+    let next = ids.last().filter(|_| more).map(|id| UserPosition::Id(*id));
     Ok(FoundUsers { ids, next })
 }
 
@@ -64,18 +64,18 @@ pub async fn search(
     tx: &mut Tx,
     app_id: Uuid,
     search: &Search,
-    from: Option<Position>,
+    from: Option<UserPosition>,
     limit: usize,
     scanned: Option<Scan>,
 ) -> Result<FoundUsers> {
-    let mut hits: Vec<(Uuid, Position)> = Vec::new();
+    let mut hits: Vec<(Uuid, UserPosition)> = Vec::new();
     let wanted = limit + 1;
     let (mut name, mut id, mut value) = (None, None, None);
     let (mut names, mut ids) = (true, true);
     match from {
-        Some(Position::Name(folded, number)) => name = Some((folded, number)),
-        Some(Position::Id(after)) => (names, id) = (false, Some(after)),
-        Some(Position::Value(after)) => {
+        Some(UserPosition::Name(folded, number)) => name = Some((folded, number)),
+        Some(UserPosition::Id(after)) => (names, id) = (false, Some(after)),
+        Some(UserPosition::Value(after)) => {
             (names, ids, value) = (false, false, Some(after));
         }
         None => {}
@@ -83,13 +83,13 @@ pub async fn search(
     if names {
         let rows = store::by_name(tx, app_id, search, name, count(wanted)).await?;
         hits.extend(rows.into_iter().map(|row| {
-            let position = Position::Name(row.folded, row.number);
+            let position = UserPosition::Name(row.folded, row.number);
             (row.subject_id, position)
         }));
     }
     if ids && hits.len() < wanted {
         let rows = store::by_id(tx, app_id, search, id, count(wanted - hits.len())).await?;
-        hits.extend(rows.into_iter().map(|id| (id, Position::Id(id))));
+        hits.extend(rows.into_iter().map(|id| (id, UserPosition::Id(id))));
     }
     let mut rest = None;
     if hits.len() < wanted {
@@ -98,9 +98,9 @@ pub async fn search(
             Some(scan) => scan,
             None => store::by_value(tx, app_id, search, value, count(most)).await?,
         };
-        rest = scan.rest.map(Position::Value);
+        rest = scan.rest.map(UserPosition::Value);
         let found = scan.ids.into_iter().take(most);
-        hits.extend(found.map(|id| (id, Position::Value(id))));
+        hits.extend(found.map(|id| (id, UserPosition::Value(id))));
     }
     let next = if hits.len() > limit {
         hits.truncate(limit);

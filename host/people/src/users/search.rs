@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 /// A place in a list of people: the last one that was shown, or where a scan stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Position {
+pub enum UserPosition {
     /// Among names: the name in lower case and the alias's number.
     Name(String, i64),
     /// Among subjects.

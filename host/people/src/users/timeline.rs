@@ -20,7 +20,7 @@ pub struct Filter {
 
 /// A place in a timeline: the last event that was shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Position {
+pub struct TimelinePosition {
     timestamp: i64,
     event_id: Uuid,
     alias: i64,
@@ -54,8 +54,8 @@ pub struct Event {
 
 impl Event {
     /// Its place.
-    pub fn position(&self) -> Position {
-        Position {
+    pub fn position(&self) -> TimelinePosition {
+        TimelinePosition {
             timestamp: self.timestamp.0,
             event_id: self.event_id,
             alias: self.alias,
@@ -69,7 +69,7 @@ pub async fn page(
     app_id: Uuid,
     aliases: &[i64],
     filter: &Filter,
-    after: Option<Position>,
+    after: Option<TimelinePosition>,
     limit: usize,
 ) -> Result<Vec<Event>> {
     let mut newest: Vec<Event> = Vec::new();
@@ -92,7 +92,7 @@ async fn of_alias(
     alias: i64,
     filter: &Filter,
     from: Option<Timestamp>,
-    after: Option<Position>,
+    after: Option<TimelinePosition>,
     limit: usize,
 ) -> Result<Vec<Event>> {
     let mut statement = tx

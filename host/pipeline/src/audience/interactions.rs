@@ -169,6 +169,7 @@ struct AttemptRow {
     started_at: Timestamp,
     active_at: Timestamp,
     completed_at: Option<Timestamp>,
+    is_answered: bool,
 }
 
 /// Attempts, also those that no instruction caused. Whoever begins one sees the survey.
@@ -186,7 +187,9 @@ async fn started(
                     WHERE o.subject_id = v.id AND o.started_at <= v.until
                     ORDER BY o.started_at DESC LIMIT 1 OFFSET 999), 0) AS oldest
                 FROM v)
-              SELECT a.subject_id, a.survey_id, a.state, a.started_at, a.active_at, a.completed_at
+              SELECT a.subject_id, a.survey_id, a.state, a.started_at, a.active_at, a.completed_at,
+                     EXISTS (SELECT 1 FROM survey_answers n
+                         WHERE n.attempt_id = a.id AND n.app_id = a.app_id AND n.value <> 'null') AS is_answered
               FROM w JOIN survey_attempts a ON a.subject_id = w.id AND a.started_at <= w.until AND a.started_at >= w.oldest",
         )
         .fetch_all()
@@ -195,8 +198,10 @@ async fn started(
         let completed = row.completed_at.map(|at| ("completed", at));
         let dismissed = (row.state == "dismissed").then_some(("dismissed", row.active_at));
         let ended = completed.into_iter().chain(dismissed);
+        // The last answer was no later than the last sign of life.
+        let answered = row.is_answered.then_some(("answered", row.active_at));
         let begun = ["displayed", "started"].map(|name| (name, row.started_at));
-        let done = ended.chain(begun);
+        let done = ended.chain(answered).chain(begun);
         note(latest, (row.subject_id, row.survey_id), done, until);
     }
     Ok(())

@@ -15,7 +15,7 @@ use nudge_wasm::{Failed, Failure, Plugin};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use super::super::effects::TURN;
+use super::super::effects::timers::TURN;
 use super::super::facts::{Ledger, Read, View};
 use super::people::Scene;
 use super::{Context, Target};
@@ -25,8 +25,14 @@ const ENTRY_BYTES: usize = 200;
 /// The number of the only subject of a batch.
 const SUBJECT: u32 = 0;
 
-/// A target, a subject and the timer's key.
-pub(super) type BacktestTimerKey = (usize, Uuid, String);
+/// Which timer of a version it is. They are in order of their targets and subjects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct BacktestTimerKey {
+    pub target: usize,
+    pub subject_id: Uuid,
+    /// The plugin's key.
+    pub key: String,
+}
 
 /// A timer that is not due yet.
 #[derive(Clone, Debug)]
@@ -159,12 +165,13 @@ impl Side {
         at: &(i64, BacktestTimerKey),
     ) -> Option<(Pending, trigger::Timer)> {
         let pending = self.timers.remove(at)?;
-        self.due.remove(&at.1);
+        let (_, timer_key) = at;
+        self.due.remove(timer_key);
         self.bytes = self
             .bytes
             .saturating_sub(ENTRY_BYTES + pending.payload.len());
         let timer = trigger::Timer {
-            key: at.1.2.clone(),
+            key: timer_key.key.clone(),
             payload: pending.payload.clone(),
         };
         Some((pending, timer))
@@ -291,15 +298,20 @@ impl Side {
         targets: &[usize],
         made: &mut Made,
     ) {
-        let subject = batch.scene.subject.id;
+        let subject_id = batch.scene.subject.id;
         let target = |number: u32| targets.get(number as usize).copied();
+        let timer_key = |target: usize, key: String| BacktestTimerKey {
+            target,
+            subject_id,
+            key,
+        };
         for firing in &outcome.fired {
             let fired = target(firing.campaign).map(|target| (firing.item as usize, target));
             made.fired.extend(fired);
         }
         for write in outcome.states {
             if let Some(target) = target(write.campaign) {
-                self.set_state((target, subject), write.state);
+                self.set_state((target, subject_id), write.state);
             }
         }
         for change in outcome.timers {
@@ -315,24 +327,24 @@ impl Side {
                     if let (Some(target), Some(event)) = (target(campaign), event) {
                         let at = batch.earliest(item).map_or(at, |earliest| earliest.max(at));
                         let pending = Pending { payload, event };
-                        self.set_timer((target, subject, key), at, pending);
+                        self.set_timer(timer_key(target, key), at, pending);
                     }
                 }
                 TimerChange::Cancel { campaign, key, .. } => {
                     if let Some(target) = target(campaign) {
-                        self.cancel(&(target, subject, key));
+                        self.cancel(&timer_key(target, key));
                     }
                 }
                 TimerChange::CancelAll { campaign, .. } => {
                     if let Some(target) = target(campaign) {
-                        self.cancel_all(target, subject);
+                        self.cancel_all(target, subject_id);
                     }
                 }
             }
         }
         if !self.plugin.has_unlimited_timers() {
             for target in targets {
-                self.cancel_surplus(*target, subject);
+                self.cancel_surplus(*target, subject_id);
             }
         }
     }
@@ -341,15 +353,19 @@ impl Side {
     fn pending(
         &self,
         target: usize,
-        subject: Uuid,
+        subject_id: Uuid,
     ) -> impl Iterator<Item = (i64, &BacktestTimerKey)> {
-        let from = (target, subject, String::new());
+        let from = BacktestTimerKey {
+            target,
+            subject_id,
+            key: String::new(),
+        };
         let later = self.due.range(from..).map(|(key, at)| (*at, key));
-        later.take_while(move |(_, key)| (key.0, key.1) == (target, subject))
+        later.take_while(move |(_, key)| (key.target, key.subject_id) == (target, subject_id))
     }
 
-    fn cancel_all(&mut self, target: usize, subject: Uuid) {
-        let pending = self.pending(target, subject);
+    fn cancel_all(&mut self, target: usize, subject_id: Uuid) {
+        let pending = self.pending(target, subject_id);
         let keys: Vec<BacktestTimerKey> = pending.map(|(_, key)| key.clone()).collect();
         for key in &keys {
             self.cancel(key);
@@ -357,8 +373,8 @@ impl Side {
     }
 
     /// Removes the timers that a target and subject have too many of, those that are due last.
-    fn cancel_surplus(&mut self, target: usize, subject: Uuid) {
-        let mut pending: Vec<(i64, &BacktestTimerKey)> = self.pending(target, subject).collect();
+    fn cancel_surplus(&mut self, target: usize, subject_id: Uuid) {
+        let mut pending: Vec<(i64, &BacktestTimerKey)> = self.pending(target, subject_id).collect();
         pending.sort_unstable();
         let surplus = pending.into_iter().skip(TIMERS_PER_SUBJECT);
         let keys: Vec<BacktestTimerKey> = surplus.map(|(_, key)| key.clone()).collect();

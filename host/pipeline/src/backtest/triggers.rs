@@ -198,7 +198,7 @@ impl Triggers {
 
     /// Lets a timer fall due that one version has set, or both.
     fn fall_due(&mut self, at: &(i64, BacktestTimerKey)) -> nudge_db::Result<()> {
-        let (due, (target, subject, key)) = at;
+        let (due, timer_key) = at;
         let mut verdicts = [None, None];
         let (mut event, mut approximate) = (None, false);
         for (side, verdict) in [&mut self.active, &mut self.candidate]
@@ -210,7 +210,7 @@ impl Triggers {
             let Some((pending, timer)) = side.take(at) else {
                 continue;
             };
-            let Some(scene) = self.people.now(*subject, Timestamp(*due)) else {
+            let Some(scene) = self.people.now(timer_key.subject_id, Timestamp(*due)) else {
                 continue;
             };
             let session = scene.subject.session_number;
@@ -221,7 +221,7 @@ impl Triggers {
                 events: std::slice::from_ref(&pending.event),
                 scene: &scene,
             };
-            let concerned = Concerned::from([(*target, vec![0])]);
+            let concerned = Concerned::from([(timer_key.target, vec![0])]);
             let made = side.decide(&self.context, &batch, &concerned)?;
             approximate |= made.approximate;
             *verdict = made.of(&(0..1));
@@ -231,7 +231,8 @@ impl Triggers {
         if let Some(event) = event {
             let verdicts = Verdicts { active, candidate };
             self.report.approximate += u64::from(approximate);
-            self.report.timer(&event, *subject, key, &verdicts);
+            let (subject_id, key) = (timer_key.subject_id, &timer_key.key);
+            self.report.timer(&event, subject_id, key, &verdicts);
         }
         Ok(())
     }

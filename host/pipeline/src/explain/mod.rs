@@ -29,7 +29,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::audience::{self, CountQuestion};
+use crate::audience::{self, CountedAsOf};
 use crate::history;
 use crate::services::Services;
 use decision::{DecisionQuestion, Person, Told};
@@ -352,11 +352,11 @@ async fn finish(
     let mut delivery_rules = vec![schedule(app, running, person, at)];
     let mut tx = services.db.read().await?;
     // What was held back was judged after what its batch had issued.
-    let counted = match trace.issued {
-        Some(_) => CountQuestion::before(at),
-        None => CountQuestion::with_batch_of(at),
+    let as_of = match trace.issued {
+        Some(_) => CountedAsOf::before(at),
+        None => CountedAsOf::with_batch_of(at),
     };
-    delivery_rules.extend(caps(&mut tx, app, running, person, (at, counted)).await?);
+    delivery_rules.extend(caps(&mut tx, app, running, person, at, as_of).await?);
     drop(tx);
     if fires && sampled {
         delivery_rules.extend(message::step(services, question, person, trace).await?);
@@ -477,7 +477,8 @@ async fn caps(
     app: &App,
     running: &ActiveCampaign,
     person: &Person,
-    (at, counted): (Timestamp, CountQuestion),
+    at: Timestamp,
+    as_of: CountedAsOf,
 ) -> nudge_db::Result<Vec<Step>> {
     let kind = running.action.kind();
     let cap = &running.rules.cap;
@@ -489,7 +490,7 @@ async fn caps(
         .iter()
         .map(|cap_window| audience::PresentationQuestion::of(person.id, kind, cap_window, at))
         .collect();
-    let counts = audience::counts(tx, app.id, &questions, counted).await?;
+    let counts = audience::counts(tx, app.id, &questions, as_of).await?;
     let steps = cap_windows.iter().zip(counts).map(|(cap_window, count)| {
         let detail = format!(
             "{}: {count} of {}",

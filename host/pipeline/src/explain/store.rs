@@ -112,10 +112,8 @@ pub async fn trace(
     Ok(trace)
 }
 
-/// Entries of an app's audit log that are looked through for the last one about a resource.
-const MOST_ENTRIES: i64 = 10_000;
-
-/// What the audit log says of the last change of a resource until an instant. None: there is none among the newest.
+/// What the audit log says of the last change of a resource until an instant, if there is one. A test that was sent of a campaign
+/// changes nothing.
 pub async fn last_change(
     tx: &mut Tx,
     app_id: Uuid,
@@ -124,14 +122,13 @@ pub async fn last_change(
 ) -> Result<Option<serde_json::Value>> {
     let detail: Option<String> = tx
         .sql(
-            "SELECT e.detail FROM (SELECT id, resource, detail FROM audit_log WHERE app_id = $1 AND at <= $2
-                                   ORDER BY id DESC LIMIT $3) e
-             WHERE e.resource = $4 ORDER BY e.id DESC LIMIT 1",
+            "SELECT detail FROM audit_log
+             WHERE app_id = $1 AND resource = $2 AND at <= $3 AND action <> 'campaign.test_sent'
+             ORDER BY id DESC LIMIT 1",
         )
         .bind(app_id)
-        .bind(until)
-        .bind(MOST_ENTRIES)
         .bind(resource.to_owned())
+        .bind(until)
         .fetch_value()
         .await?;
     Ok(detail.and_then(|detail| serde_json::from_str(&detail).ok()))

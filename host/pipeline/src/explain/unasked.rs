@@ -39,9 +39,7 @@ impl Refused {
                 let told: Vec<String> = told.collect();
                 (check.unwrap_or("trigger"), told.join("; "))
             }
-            lifecycle::Error::Check(CheckFailed::Failed(failed))
-                if !failed.is_the_hosts() && !failed.was_starved() =>
-            {
+            lifecycle::Error::Check(CheckFailed::Failed(failed)) if !failed.is_inconclusive() => {
                 ("trigger", failed.detail())
             }
             other => return Err(other.into()),

@@ -6,16 +6,12 @@ use std::time::Duration;
 
 use crate::recipients::KnownRecipients;
 use nudge_db::Timestamp;
+use nudge_plugin_runtime::halving::Halving;
 use nudge_plugin_runtime::statistics::{CallOutcome, Made};
 use nudge_plugin_runtime::{Reading, Recorder, RolloutPeriod, logs};
 use nudge_wasm::personalization::{Batch, Item, Message, Resolution};
-use nudge_wasm::{Call, PastEvent, Plugin};
+use nudge_wasm::{Call, Failed, PastEvent, Plugin};
 use uuid::Uuid;
-
-/// After so many recipients that the plugin failed on, and so much time in failing calls, those that are left are asked
-/// about as they are and no further taken apart.
-const MOST_FAILURES: usize = 4;
-const FAILING_TIME: Duration = Duration::from_secs(2);
 
 /// One recipient of a call.
 #[derive(Clone, Debug)]
@@ -60,77 +56,9 @@ pub(super) struct RecipientBatch {
     pub recipients: KnownRecipients,
     /// What the plugin is asked for.
     pub kind: logs::Kind,
-    /// How often it failed on what was not taken apart.
-    pub failures: usize,
-    /// Time in calls that failed.
-    pub failing: Duration,
 }
 
 impl RecipientBatch {
-    /// Asks about recipients together; where that fails, halves apart, so that one spoils no other.
-    pub(super) fn run(&mut self, entries: &[Entry]) -> Vec<Answer> {
-        let all = |answer: Answer| entries.iter().map(|_| answer.clone()).collect::<Vec<_>>();
-        let mut outcome = self.resolve(entries);
-        if let Err(failed) = &outcome
-            && failed.was_starved()
-        {
-            self.failing += failed.call.elapsed;
-            self.note(entries, CallOutcome::Retried, &failed.call);
-            outcome = self.resolve(entries);
-        }
-        if let Err(failed) = &outcome {
-            self.failing += failed.call.elapsed;
-        }
-        match outcome {
-            Ok(outcome) => {
-                self.note(entries, CallOutcome::Decided, &outcome.call);
-                divide(entries.len(), outcome.resolutions)
-            }
-            Err(failed) if failed.is_the_hosts() || failed.was_starved() => {
-                self.note(entries, CallOutcome::settled(&failed), &failed.call);
-                all(Answer::Unavailable)
-            }
-            Err(failed) if entries.len() == 1 || self.has_failed_enough() => {
-                self.note(entries, CallOutcome::settled(&failed), &failed.call);
-                // Of a thousand recipients the log has a few.
-                if self.failures < MOST_FAILURES {
-                    tracing::warn!(
-                        app.id = %self.app_id,
-                        plugin.name = self.period.name,
-                        plugin.version = self.period.version,
-                        error = %failed,
-                        "personalization failed"
-                    );
-                }
-                self.failures += 1;
-                all(Answer::Failed {
-                    code: failed.failure.code(),
-                    detail: failed.detail(),
-                })
-            }
-            Err(failed) => {
-                self.note(entries, CallOutcome::TakenApart, &failed.call);
-                let (first, second) = entries.split_at(entries.len() / 2);
-                let mut answers = self.run(first);
-                answers.extend(self.run(second));
-                answers
-            }
-        }
-    }
-
-    fn has_failed_enough(&self) -> bool {
-        self.failures >= MOST_FAILURES && self.failing >= FAILING_TIME
-    }
-
-    fn resolve(
-        &self,
-        entries: &[Entry],
-    ) -> Result<nudge_wasm::personalization::PersonalizationOutcome, nudge_wasm::Failed> {
-        let subjects = entries.iter().map(|entry| entry.subject_id).collect();
-        self.plugin
-            .resolve(self.batch(entries), self.recipients.view(subjects))
-    }
-
     fn batch(&self, entries: &[Entry]) -> Batch {
         let message = Message {
             config: Arc::clone(&self.config),
@@ -150,6 +78,21 @@ impl RecipientBatch {
             messages: vec![message],
         }
     }
+}
+
+impl Halving<Entry> for RecipientBatch {
+    type Answer = Answer;
+
+    const FAILING_TIME: Duration = Duration::from_secs(2);
+    const GIVES_UP_INCONCLUSIVE: bool = true;
+
+    fn call(&self, entries: &[Entry]) -> Result<(Vec<Answer>, Call), Failed> {
+        let subjects = entries.iter().map(|entry| entry.subject_id).collect();
+        let facts = self.recipients.view(subjects);
+        let outcome = self.plugin.resolve(self.batch(entries), facts)?;
+        let answers = divide(entries.len(), outcome.resolutions);
+        Ok((answers, outcome.call))
+    }
 
     fn note(&self, entries: &[Entry], outcome: CallOutcome, call: &Call) {
         let made = Made {
@@ -168,6 +111,28 @@ impl RecipientBatch {
                 .collect(),
         };
         self.recorder.made(&made, self.kind, topics);
+    }
+
+    fn warn(&self, failed: &Failed) {
+        tracing::warn!(
+            app.id = %self.app_id,
+            plugin.name = self.period.name,
+            plugin.version = self.period.version,
+            error = %failed,
+            "personalization failed"
+        );
+    }
+
+    fn give_up(&self, entries: &[Entry], failed: &Failed) -> Vec<Answer> {
+        let answer = if failed.is_inconclusive() {
+            Answer::Unavailable
+        } else {
+            Answer::Failed {
+                code: failed.failure.code(),
+                detail: failed.detail(),
+            }
+        };
+        vec![answer; entries.len()]
     }
 }
 

@@ -9,7 +9,7 @@ use nudge_campaigns::push::personalization::{Kind, Spec};
 use nudge_campaigns::push::verdict::{Values, is_withheld};
 use nudge_db::{Db, Timestamp};
 use nudge_platform::traces;
-use nudge_plugin_runtime::{Accepted, Plugins, logs};
+use nudge_plugin_runtime::{Accepted, Plugins, halving, logs};
 use nudge_records::events;
 use nudge_wasm::{Description, PastEvent};
 use serde_json::{Map, Value};
@@ -103,7 +103,7 @@ pub(crate) async fn resolve_for(
             let entries: Vec<Entry> = entries
                 .map(|recipient| entry(app, &known, recipient))
                 .collect();
-            let mut work = RecipientBatch {
+            let work = RecipientBatch {
                 app_id: app.id,
                 campaign_id: campaign,
                 seed: seed(app.id, &plugin),
@@ -115,12 +115,10 @@ pub(crate) async fn resolve_for(
                 recipients: known.clone(),
                 plugin: Arc::clone(&plugin),
                 kind: logs::Kind::Decision,
-                failures: 0,
-                failing: Duration::ZERO,
             };
             let shadow = campaign.and_then(|id| shadow_call(app, id, variant, &work, &entries));
             let span = || traces::NewSpan::internal("plugin personalization", Vec::new());
-            let run = move || work.run(&entries);
+            let run = move || halving::ask(&work, &entries);
             let answers = resolver.plugins.workers.run(app.id, run);
             let answers = traces::within(span, answers).await;
             // A panic of the host's is no reason to lose a message.

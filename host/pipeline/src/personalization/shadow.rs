@@ -7,7 +7,7 @@ use nudge_campaigns::push::personalization::Spec;
 use nudge_campaigns::push::verdict::{Values, Verdict};
 use nudge_campaigns::settings::Privacy;
 use nudge_plugin_runtime::shadow::{Comparison, Difference, MOST_WAITING, Sample};
-use nudge_plugin_runtime::{Plugins, logs};
+use nudge_plugin_runtime::{Plugins, halving, logs};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -31,7 +31,7 @@ impl ShadowCall {
         let recorder = Arc::clone(&plugins.recorder);
         self.work.kind = logs::Kind::Shadow;
         let run = move || {
-            let would = self.work.run(&self.entries);
+            let would = halving::ask(&self.work, &self.entries);
             let period = Arc::clone(&self.work.period);
             let comparison = self.compare(did, would);
             recorder.compared(app_id, &period, comparison);

@@ -3,7 +3,9 @@
 use nudge_campaigns::runs::PARKED;
 use nudge_campaigns::runs::calendar::Run;
 use nudge_campaigns::runs::store::{Planned, Row, STEP, lock};
+use nudge_campaigns::surveys::IDLE;
 use nudge_db::{Result, Timestamp, Tx};
+use nudge_records::instructions::LIFETIME;
 use uuid::Uuid;
 
 /// Campaigns, of all apps, whose next run is to begin.
@@ -215,14 +217,14 @@ async fn parked_timer(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Op
     .await
 }
 
-/// Whether an instruction of a campaign is on offer.
+/// Whether an instruction of a campaign is on offer, or somebody may still be looking at the survey that one has shown.
 pub async fn any_on_offer(
     tx: &mut Tx,
     app_id: Uuid,
     campaign_id: Uuid,
     now: Timestamp,
 ) -> Result<bool> {
-    let row: Option<Uuid> = tx
+    let offered: Option<Uuid> = tx
         .sql(
             "SELECT id FROM instructions WHERE app_id = $1 AND campaign_id = $2 AND expires_at > $3 AND NOT test
                AND status IN ('issued', 'received') LIMIT 1",
@@ -232,7 +234,22 @@ pub async fn any_on_offer(
         .bind(now)
         .fetch_value()
         .await?;
-    Ok(row.is_some())
+    if offered.is_some() {
+        return Ok(true);
+    }
+    // An older one was on offer no longer when it was shown. The bound is what its index is read by.
+    let shown: Option<Uuid> = tx
+        .sql(
+            "SELECT id FROM instructions WHERE app_id = $1 AND campaign_id = $2 AND displayed_at > $3 AND NOT test
+               AND status = 'displayed' AND kind = 'survey' AND created_at > $4 LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(campaign_id)
+        .bind(now.minus(IDLE))
+        .bind(now.minus(LIFETIME + IDLE))
+        .fetch_value()
+        .await?;
+    Ok(shown.is_some())
 }
 
 /// How many occasions of a campaign are due and not done, up to a number.

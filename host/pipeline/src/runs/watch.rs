@@ -212,7 +212,7 @@ impl Look<'_> {
         }
     }
 
-    /// The run is over; with its only run a campaign is, once nothing of it is on offer. Answers when to look again.
+    /// The run is over; with its only run a campaign is, once nothing of it is on offer or being looked at. Answers when to look again.
     async fn finish(&self, now: Timestamp) -> nudge_db::Result<Option<Timestamp>> {
         let Self {
             services,

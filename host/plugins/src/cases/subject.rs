@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nudge_db::Timestamp;
 use nudge_platform::clock;
-use nudge_platform::event_names::{PROPERTY_CHANGED, SESSION_ENDED};
+use nudge_platform::event_names::{PROPERTY_CHANGED, SCHEDULED, SESSION_ENDED};
 use nudge_wasm::{PastEvent, Value};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -103,9 +103,13 @@ impl Subject {
         self.met_at.get_or_insert(at.0);
     }
 
-    /// Takes an event in; answers the number of its session, and whether that begins with it.
+    /// Takes an event in; answers the number of its session, and whether that begins with it. A campaign's own time is nothing that
+    /// the person did: beyond that the person is known from then on, it leaves no trace.
     pub(super) fn take(&mut self, name: &Arc<str>, event: PastEvent) -> (u32, bool) {
         self.meet(Timestamp(event.timestamp));
+        if **name == *SCHEDULED {
+            return (self.session, false);
+        }
         let active = ![SESSION_ENDED, PROPERTY_CHANGED].contains(&&**name);
         let over = |active: i64| event.timestamp > active.saturating_add(micros(SESSION_SECONDS));
         let begins = active && self.active_at.is_none_or(over);

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use nudge_wasm::{Compiler, Engine, EngineConfig, Limits, Plugin, Reads};
+use nudge_wasm::{Compiler, Engine, EngineConfig, Limits, PastEvent, Plugin, Reads, Value};
 use serde_json::{Value as Json, json};
+use uuid::Uuid;
 
+use super::subject::{Described, Subject};
 use super::trigger::concerns;
-use super::{Bench, Case, CaseReport, Run, bench, run, twice};
+use super::{Bench, Case, CaseReport, Run, bench, run, time, twice};
 
 fn plugin(component: &[u8]) -> Plugin {
     let folder = tempfile::tempdir().unwrap();
@@ -279,4 +281,23 @@ fn a_campaigns_own_time_comes_unasked() {
     }
     let bought = ["bought", "*", "$scheduled"].map(|name| concerns(&named(name), "bought"));
     assert_eq!(bought, [true, true, false]);
+
+    // It is nothing that the person does.
+    let mut ana = Subject::new(&Described::default(), time::START, "").unwrap();
+    let happens = |ana: &mut Subject, name: &str, minutes: i64| {
+        let event = PastEvent {
+            id: Uuid::nil(),
+            timestamp: time::START.0 + minutes * 60_000_000,
+            properties: "{}".into(),
+        };
+        ana.take(&name.into(), event)
+    };
+    assert_eq!(happens(&mut ana, "$scheduled", 0), (0, false));
+    assert_eq!(happens(&mut ana, "bought", 5), (1, true));
+    assert_eq!(happens(&mut ana, "$scheduled", 25), (1, false));
+    assert_eq!(ana.count("$scheduled", None, 9), 0);
+    assert_eq!(ana.fact("event_count"), Some(Value::Number(1.0)));
+    let seen = Value::Text("2026-01-01T00:05:00.000Z".to_owned());
+    assert_eq!(ana.fact("last_seen_at"), Some(seen));
+    assert_eq!(happens(&mut ana, "bought", 45), (2, true));
 }

@@ -188,8 +188,13 @@ impl Taken {
         self.0.is_empty()
     }
 
-    /// The versions that failed, and those that may be rolled back for earlier failures: any call can be the one with which
-    /// they have been called often enough.
+    /// The versions that were called, one for each row.
+    pub(super) fn periods(&self) -> impl Iterator<Item = &Arc<RolloutPeriod>> {
+        self.0.iter().map(|(key, _)| &key.period)
+    }
+
+    /// The versions that failed, and those that are new, which may have failed before: any call can be the one with which they
+    /// have been called often enough.
     pub(super) fn to_look_at(&self, now: Timestamp) -> impl Iterator<Item = &Arc<RolloutPeriod>> {
         let found = (self.0.iter())
             .filter(move |(key, _)| key.failed() || now.since(key.period.since) < PROBATION);

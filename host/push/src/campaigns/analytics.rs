@@ -159,6 +159,14 @@ impl Counts {
     }
 }
 
+/// A campaign's messages that were made from an instant on and before another.
+struct CampaignPeriod {
+    app_id: Uuid,
+    campaign_id: Uuid,
+    from: Timestamp,
+    to: Timestamp,
+}
+
 /// Results of a campaign: in all, by variant, by what was pressed, and by the day.
 #[utoipa::path(get, path = "/v1/apps/{appId}/campaigns/{campaignId}/analytics", tag = "push",
     params(("appId" = Uuid, Path), ("campaignId" = Uuid, Path), AnalyticsQuery),
@@ -170,18 +178,19 @@ pub async fn get_campaign_analytics(
     Params(query): Params<AnalyticsQuery>,
 ) -> std::result::Result<Data<CampaignReport>, ApiError> {
     let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
-    let (from, to) = (
-        from.unwrap_or(Timestamp(0)),
-        to.unwrap_or(Timestamp(i64::MAX)),
-    );
+    let period = CampaignPeriod {
+        app_id: scope.app.id,
+        campaign_id: id,
+        from: from.unwrap_or(Timestamp(0)),
+        to: to.unwrap_or(Timestamp(i64::MAX)),
+    };
     let kind = kind_of(&services, scope.app.id, id).await?;
     let mut tx = services.db.read().await?;
-    let key = (scope.app.id, id);
-    let mut rows = counts(&mut tx, INSTRUCTIONS, key, (from, to)).await?;
+    let mut rows = counts(&mut tx, INSTRUCTIONS, &period).await?;
     if kind == Kind::Push {
-        rows.extend(counts(&mut tx, DELIVERIES, key, (from, to)).await?);
+        rows.extend(counts(&mut tx, DELIVERIES, &period).await?);
     }
-    let per_action = actions(&mut tx, key, (from, to)).await?;
+    let per_action = actions(&mut tx, &period).await?;
     drop(tx);
     let mut totals = Counts::none(kind);
     let mut variants: BTreeMap<Uuid, Counts> = BTreeMap::new();
@@ -232,12 +241,7 @@ const DELIVERIES: &str =
     FROM deliveries WHERE app_id = $1 AND status <> 'kept'";
 
 /// Counts of a campaign's messages but for tests, by variant and day. `counted` says what is counted, and of which rows of the app.
-async fn counts(
-    tx: &mut Tx,
-    counted: &'static str,
-    (app_id, campaign_id): (Uuid, Uuid),
-    (from, to): (Timestamp, Timestamp),
-) -> Result<Vec<Row>> {
+async fn counts(tx: &mut Tx, counted: &'static str, period: &CampaignPeriod) -> Result<Vec<Row>> {
     tx.sql("SELECT variant_id, created_at / 86400000000 AS day, ")
         .push(counted)
         .push(
@@ -246,19 +250,15 @@ async fn counts(
         )
         .push(hidden::SUBJECTS)
         .push(" GROUP BY variant_id, created_at / 86400000000")
-        .bind(app_id)
-        .bind(campaign_id)
-        .bind(from)
-        .bind(to)
+        .bind(period.app_id)
+        .bind(period.campaign_id)
+        .bind(period.from)
+        .bind(period.to)
         .fetch_all()
         .await
 }
 
-async fn actions(
-    tx: &mut Tx,
-    (app_id, campaign_id): (Uuid, Uuid),
-    (from, to): (Timestamp, Timestamp),
-) -> Result<Vec<ActionCounts>> {
+async fn actions(tx: &mut Tx, period: &CampaignPeriod) -> Result<Vec<ActionCounts>> {
     #[derive(nudge_db::FromRow)]
     struct ActionRow {
         action_id: String,
@@ -275,10 +275,10 @@ async fn actions(
         )
         .push(hidden::SUBJECTS)
         .push(" GROUP BY action_id ORDER BY count(*) DESC, action_id LIMIT $5")
-        .bind(app_id)
-        .bind(campaign_id)
-        .bind(from)
-        .bind(to)
+        .bind(period.app_id)
+        .bind(period.campaign_id)
+        .bind(period.from)
+        .bind(period.to)
         .bind(MOST_ACTIONS)
         .fetch_all()
         .await?;

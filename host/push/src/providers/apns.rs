@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use reqwest::{Client, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::sync::OnceCell;
 
 use super::http::{self, Answer};
 use super::jws::{SigningKey, Unusable};
@@ -23,18 +24,21 @@ use crate::credentials::Apple;
 /// minutes.
 const TOKEN_LIFETIME: Duration = Duration::from_mins(50);
 
-/// The service.
+/// The service. Apple takes the tokens of only one key on a connection: each key has connections of its own.
 pub(super) struct Apns {
-    client: Client,
+    config: config::Push,
+    lookups: Lookups,
     production: Url,
     sandbox: Url,
 }
 
-/// A key with the token that it signed last.
+/// A key with the token that it signed last, and with its connections.
 pub(super) struct Key {
     identity: Apple,
     signing: SigningKey,
     token: Mutex<Option<Token>>,
+    // Made when the first message is sent.
+    client: OnceCell<Client>,
 }
 
 #[derive(Clone)]
@@ -54,6 +58,7 @@ impl Key {
             identity,
             signing,
             token: Mutex::new(None),
+            client: OnceCell::new(),
         }
     }
 
@@ -79,12 +84,11 @@ impl Key {
 
 impl Apns {
     pub(super) fn new(config: &config::Push, lookups: &Lookups) -> anyhow::Result<Self> {
+        // What is wrong with the configuration is told at the start, and not by the first message.
+        new_client(config, lookups)?;
         Ok(Self {
-            // Apple speaks nothing else.
-            client: http::builder(config, lookups)?
-                .http2_prior_knowledge()
-                .build()
-                .context(http::NO_TLS)?,
+            config: config.clone(),
+            lookups: lookups.clone(),
             production: outbound::checked_url(&config.apns.production_url, false)
                 .context("push.apns.productionUrl")?,
             sandbox: outbound::checked_url(&config.apns.sandbox_url, false)
@@ -140,7 +144,8 @@ impl Apns {
         };
         let id = payload::apns_id(message, &target.device_id);
         let mut request = self
-            .client
+            .client(key)
+            .await?
             .post(url)
             .bearer_auth(token)
             .header("apns-topic", &key.identity.bundle_id)
@@ -159,6 +164,27 @@ impl Apns {
         let body = http::json(&payload::apns(message))?;
         http::hand_over(request.header("content-type", "application/json"), body).await
     }
+
+    /// The client of a key.
+    async fn client<'k>(&self, key: &'k Key) -> Result<&'k Client, PushOutcome> {
+        let client = key.client.get_or_try_init(|| self.another_client()).await;
+        client.map_err(|error| {
+            tracing::error!(error = ?error, "messages can't be handed to Apple's service");
+            http::retry("unavailable")
+        })
+    }
+
+    /// A client that shares no connection with any other. Files with certificates are read for it.
+    async fn another_client(&self) -> anyhow::Result<Client> {
+        let (config, lookups) = (self.config.clone(), self.lookups.clone());
+        tokio::task::spawn_blocking(move || new_client(&config, &lookups)).await?
+    }
+}
+
+fn new_client(config: &config::Push, lookups: &Lookups) -> anyhow::Result<Client> {
+    // Apple speaks nothing else.
+    let builder = http::builder(config, lookups)?.http2_prior_knowledge();
+    builder.build().context(http::NO_TLS)
 }
 
 fn theirs(answer: &Answer) -> Option<String> {
@@ -177,8 +203,11 @@ fn outcome(answer: &Answer, elsewhere: bool, now: Timestamp) -> PushOutcome {
         },
         (400, Some("BadDeviceToken")) if elsewhere => PushOutcome::Rejected { reason: mismatch },
         (400, Some("BadDeviceToken")) | (410, _) => PushOutcome::Unregistered { reason },
-        // The clock of one of the two is wrong, and no other token would be better.
-        (403, Some("ExpiredProviderToken")) | (429 | 500..=599, _) => answer.retry(reason, now),
+        // The clock of one of the two is wrong, and no other token would be better; or the connection is another key's, such as
+        // behind a proxy that shares its own: neither is the key's fault.
+        (403, Some("ExpiredProviderToken" | "UnrelatedKeyIdInToken")) | (429 | 500..=599, _) => {
+            answer.retry(reason, now)
+        }
         (403, Some("BadEnvironmentKeyInToken" | "BadEnvironmentKeyIdInToken")) if elsewhere => {
             PushOutcome::Rejected { reason: mismatch }
         }

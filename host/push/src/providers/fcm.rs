@@ -28,6 +28,8 @@ const GOOGLE_MESSAGES: &str = "https://fcm.googleapis.com";
 const ASSERTION_LIFETIME: Duration = Duration::from_hours(1);
 /// An access token is not used in the last minute before its end.
 const MARGIN: Duration = Duration::from_mins(1);
+/// How long Google wants to be left alone after a message too many, where it does not say so itself.
+const QUOTA_PAUSE: Duration = Duration::from_mins(1);
 /// The longest that an access token is used, in seconds.
 const MOST_LIFETIME: u64 = 24 * 60 * 60;
 
@@ -288,6 +290,17 @@ fn granted(answer: &Answer, now: Timestamp) -> Result<AccessToken, PushOutcome> 
     })
 }
 
+/// To be tried again after a message too many.
+fn slower(answer: &Answer, reason: String, now: Timestamp) -> PushOutcome {
+    match answer.retry(reason, now) {
+        PushOutcome::Retry { after, reason } => PushOutcome::Retry {
+            after: after.or(Some(QUOTA_PAUSE)),
+            reason,
+        },
+        outcome => outcome,
+    }
+}
+
 /// What an answer means.
 fn outcome(answer: &Answer, now: Timestamp) -> PushOutcome {
     if answer.status.is_success() {
@@ -319,7 +332,8 @@ fn outcome(answer: &Answer, now: Timestamp) -> PushOutcome {
         (_, Some("SENDER_ID_MISMATCH" | "THIRD_PARTY_AUTH_ERROR")) => {
             PushOutcome::Rejected { reason }
         }
-        (429 | 500..=599, _) => answer.retry(reason, now),
+        (429, _) => slower(answer, reason, now),
+        (500..=599, _) => answer.retry(reason, now),
         (401 | 403, _) => PushOutcome::CredentialInvalid { reason },
         _ => PushOutcome::Rejected { reason },
     }

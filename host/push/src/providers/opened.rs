@@ -1,5 +1,5 @@
-//! Credentials that were used lately, opened, each with the token that it was granted last. They are known by their
-//! ids, whose rows never change their keys.
+//! Credentials that were used lately, opened, each with the token that it was granted last, and a key of Apple's with its
+//! connections. They are known by their ids, whose rows never change their keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,8 +50,9 @@ impl Cache {
         let opened = Arc::new(Opened::new(stored.record.identity.clone(), key)?);
         let mut cached = self.0.lock();
         if cached.len() >= MOST {
-            // Each that is still used is opened anew.
-            cached.clear();
+            // One that is still used is opened anew.
+            let any = cached.keys().next().copied();
+            any.and_then(|any| cached.remove(&any));
         }
         Ok(Arc::clone(cached.entry(stored.record.id).or_insert(opened)))
     }

@@ -13,7 +13,9 @@ use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_db::{Dialect, Kind, Result, Timestamp, Tx};
 use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use nudge_records::dead_letters::{self, Letter};
-use nudge_records::deliveries::in_hand::{Claimed, HANDED_TOGETHER, Places, Ready};
+use nudge_records::deliveries::in_hand::{
+    ClaimedDelivery, HANDED_TOGETHER, Places, ReadyDeliveries,
+};
 use nudge_records::deliveries::{self, Change, Device, DeviceState, Status};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, timeout_at};
@@ -45,25 +47,25 @@ const TRIES: usize = 5;
 pub(super) struct Batch {
     sender: Sender,
     app_id: Uuid,
-    claimed: Vec<Claimed>,
+    claimed: Vec<ClaimedDelivery>,
     places: Places,
 }
 
 /// A delivery that was noted as handed over.
 struct Handed {
-    delivery: Claimed,
+    delivery: ClaimedDelivery,
     outgoing: Outgoing,
 }
 
 /// What became of a delivery: the row, the devices, and how long a provider wants to be left alone.
 struct Attempted {
-    delivery: Claimed,
+    delivery: ClaimedDelivery,
     devices: Vec<Device>,
     asked: Option<Duration>,
 }
 
 impl Batch {
-    pub(super) fn new(sender: &Sender, ready: Ready) -> Self {
+    pub(super) fn new(sender: &Sender, ready: ReadyDeliveries) -> Self {
         Self {
             sender: sender.clone(),
             app_id: ready.app_id,
@@ -80,7 +82,7 @@ impl Batch {
     }
 
     /// Sends some of the deliveries, once there is room for them at the providers.
-    async fn send(&self, claimed: &[Claimed]) {
+    async fn send(&self, claimed: &[ClaimedDelivery]) {
         let room = u32::try_from(claimed.len()).unwrap_or(u32::MAX);
         let room = tokio::select! {
             room = Arc::clone(&self.places.at_providers).acquire_many_owned(room) => room,
@@ -146,7 +148,7 @@ impl Batch {
     }
 
     /// Decides about the deliveries and notes it, in one transaction; answers those that are sent now.
-    async fn hand_over(&self, app: &App, claimed: &[Claimed]) -> Result<Vec<Handed>> {
+    async fn hand_over(&self, app: &App, claimed: &[ClaimedDelivery]) -> Result<Vec<Handed>> {
         let services = &self.sender.services;
         let now = services.clock.now();
         let Planned {
@@ -166,15 +168,15 @@ impl Batch {
                     let platform = platforms.get(&delivery.id).copied();
                     let outcome = (status, reason, platform);
                     if let Err(error) = write.end(app, delivery, outcome, broken.as_ref(), now) {
-                        later.push(unreadable(delivery, &error, now));
+                        later.push((delivery, unreadable(delivery, &error, now)));
                     }
                 }
                 Some(Step::Known(devices)) => {
                     write.known(delivery, &devices, (None, delivery.attempts), now);
                 }
                 Some(Step::Park) => park.push(delivery),
-                Some(Step::Later(at)) => later.push((delivery.id, at)),
-                None => later.push((delivery.id, now.plus(LATER))),
+                Some(Step::Later(at)) => later.push((delivery, at)),
+                None => later.push((delivery, now.plus(LATER))),
             }
         }
         let mut tries = 1;
@@ -199,14 +201,14 @@ impl Batch {
         app_version: i64,
         write: &Write,
         send: &mut [Handed],
-        waiting: (&[&Claimed], &[(Uuid, Timestamp)]),
+        waiting: (&[&ClaimedDelivery], &[(&ClaimedDelivery, Timestamp)]),
         now: Timestamp,
     ) -> Result<HashSet<Uuid>> {
         let (services, node) = (&self.sender.services, self.sender.node);
         let mut rows = rows(send)?;
         let mut tx = self.sender.db.write().await?;
         let halted = self.halted_meanwhile(&mut tx, app_version, send).await?;
-        rows.retain(|row| !halted.contains(&row.id));
+        rows.retain(|row| !halted.contains(&(row.id, row.attempts)));
         store::give_up(&mut tx, app.id, node, &halted, Some(now)).await?;
         let handed = store::hand_over(&mut tx, app.id, node, &rows, now).await?;
         let handed: HashMap<Uuid, Uuid> = handed
@@ -241,14 +243,14 @@ impl Batch {
         Ok(handed.into_keys().collect())
     }
 
-    /// The deliveries whose campaign was halted after a version of the app. On SQLite there is no other process, and this one has made
-    /// every change that it has answered: memory says whether there was one.
+    /// The deliveries whose campaign was halted after a version of the app, as they were claimed. On SQLite there is no other process,
+    /// and this one has made every change that it has answered: memory says whether there was one.
     async fn halted_meanwhile(
         &self,
         tx: &mut Tx,
         app_version: i64,
         send: &[Handed],
-    ) -> Result<Vec<Uuid>> {
+    ) -> Result<Vec<(Uuid, i64)>> {
         let app = self.sender.services.apps.get(self.app_id).await?;
         let is_known =
             tx.dialect() == Dialect::Sqlite && app.is_some_and(|app| app.version <= app_version);
@@ -260,34 +262,34 @@ impl Batch {
         let halted = send
             .iter()
             .filter(|sent| halted_since(&statuses, &sent.delivery).is_some());
-        Ok(halted.map(|sent| sent.delivery.id).collect())
+        Ok(halted.map(|sent| as_claimed(&sent.delivery)).collect())
     }
 
     /// Gives up what is not for now: what waits for its campaign, and what is looked at again.
     async fn give_up(
         &self,
         tx: &mut Tx,
-        (park, later): (&[&Claimed], &[(Uuid, Timestamp)]),
+        (park, later): (&[&ClaimedDelivery], &[(&ClaimedDelivery, Timestamp)]),
         now: Timestamp,
     ) -> Result<()> {
         let (app_id, node) = (self.app_id, self.sender.node);
-        let mut parked: BTreeMap<Uuid, Vec<Uuid>> = BTreeMap::new();
+        let mut parked: BTreeMap<Uuid, Vec<(Uuid, i64)>> = BTreeMap::new();
         for delivery in park {
             let of_campaign = parked.entry(delivery.campaign_id).or_default();
-            of_campaign.push(delivery.id);
+            of_campaign.push(as_claimed(delivery));
         }
-        for (campaign_id, ids) in parked {
+        for (campaign_id, claimed) in parked {
             // The row is locked: whoever has the campaign run again comes before this, or wakes it up after.
             let status = campaigns::status(tx, app_id, campaign_id, Hold::Alone).await?;
             let until = (status != Some(CampaignStatus::Paused)).then_some(now);
-            store::give_up(tx, app_id, node, &ids, until).await?;
+            store::give_up(tx, app_id, node, &claimed, until).await?;
         }
-        let mut put_off: BTreeMap<Timestamp, Vec<Uuid>> = BTreeMap::new();
-        for (id, at) in later {
-            put_off.entry(*at).or_default().push(*id);
+        let mut put_off: BTreeMap<Timestamp, Vec<(Uuid, i64)>> = BTreeMap::new();
+        for (delivery, at) in later {
+            put_off.entry(*at).or_default().push(as_claimed(delivery));
         }
-        for (at, ids) in put_off {
-            store::give_up(tx, app_id, node, &ids, Some(at)).await?;
+        for (at, claimed) in put_off {
+            store::give_up(tx, app_id, node, &claimed, Some(at)).await?;
         }
         Ok(())
     }
@@ -337,15 +339,15 @@ impl Batch {
     }
 
     /// Gives deliveries up for a while.
-    async fn give_up_for_now(&self, claimed: &[Claimed]) {
-        let ids: Vec<Uuid> = claimed.iter().map(|delivery| delivery.id).collect();
+    async fn give_up_for_now(&self, claimed: &[ClaimedDelivery]) {
+        let claimed: Vec<(Uuid, i64)> = claimed.iter().map(as_claimed).collect();
         let mut pause = PAUSE;
         loop {
             let now = self.sender.services.clock.now();
             let outcome = async {
                 let mut tx = self.sender.db.write().await?;
                 let until = Some(now.plus(LATER));
-                store::give_up(&mut tx, self.app_id, self.sender.node, &ids, until).await?;
+                store::give_up(&mut tx, self.app_id, self.sender.node, &claimed, until).await?;
                 tx.commit().await
             };
             let Err(error) = outcome.await else { return };
@@ -356,6 +358,11 @@ impl Batch {
             }
         }
     }
+}
+
+/// The id of a delivery, and how often it had been handed over when it was claimed.
+fn as_claimed(delivery: &ClaimedDelivery) -> (Uuid, i64) {
+    (delivery.id, delivery.attempts)
 }
 
 /// What is noted of deliveries that are handed over to those of their devices that wait.

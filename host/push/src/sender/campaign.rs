@@ -10,7 +10,7 @@ use nudge_campaigns::variants::NotPrepared;
 use nudge_db::Result;
 use nudge_platform::field_error::FieldError;
 use nudge_plugin_runtime::Refused;
-use nudge_records::deliveries::in_hand::Claimed;
+use nudge_records::deliveries::in_hand::ClaimedDelivery;
 use uuid::Uuid;
 
 use super::store::CampaignStatuses;
@@ -125,7 +125,10 @@ pub(super) fn halted(status: CampaignStatus) -> Option<Halted> {
 }
 
 /// Why a message that is made is not to be sent now. A test was accepted whatever its campaign does.
-pub(super) fn halted_since(statuses: &CampaignStatuses, delivery: &Claimed) -> Option<Halted> {
+pub(super) fn halted_since(
+    statuses: &CampaignStatuses,
+    delivery: &ClaimedDelivery,
+) -> Option<Halted> {
     if delivery.test {
         return None;
     }

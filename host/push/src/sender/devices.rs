@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use nudge_campaigns::push::rendered::Rendered;
 use nudge_db::Timestamp;
-use nudge_records::deliveries::in_hand::Claimed;
+use nudge_records::deliveries::in_hand::ClaimedDelivery;
 use nudge_records::deliveries::{Device, DeviceState, Status};
 
 use super::outcome::OUTCOME_UNKNOWN;
@@ -20,7 +20,7 @@ pub(super) struct Outgoing {
     pub targets: HashMap<String, Target>,
 }
 
-fn devices_of(delivery: &Claimed) -> Vec<Device> {
+fn devices_of(delivery: &ClaimedDelivery) -> Vec<Device> {
     let devices = delivery.devices.as_deref();
     devices
         .and_then(|text| serde_json::from_str(text).ok())
@@ -28,7 +28,7 @@ fn devices_of(delivery: &Claimed) -> Vec<Device> {
 }
 
 /// The devices as they are when no more is sent to those that wait.
-pub(super) fn given_up(delivery: &Claimed, reason: &str) -> Vec<Device> {
+pub(super) fn given_up(delivery: &ClaimedDelivery, reason: &str) -> Vec<Device> {
     let devices = taken_over(devices_of(delivery)).into_iter();
     let end = |device: Device| match device.state {
         DeviceState::Waiting => Device {
@@ -56,7 +56,7 @@ fn taken_over(devices: Vec<Device>) -> Vec<Device> {
 
 /// What is sent of a delivery whose content is known, and to which of the person's devices.
 pub(super) fn outgoing(
-    delivery: &Claimed,
+    delivery: &ClaimedDelivery,
     rendered: Rendered,
     targets: &[Target],
     now: Timestamp,

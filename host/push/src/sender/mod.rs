@@ -21,7 +21,7 @@ use nudge_db::{Db, Timestamp};
 use nudge_platform::claims::release_strays;
 use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
 use nudge_records::deliveries::Urgency;
-use nudge_records::deliveries::in_hand::{DeliveriesInHand, Ready};
+use nudge_records::deliveries::in_hand::{DeliveriesInHand, ReadyDeliveries};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -110,7 +110,7 @@ impl Sender {
     }
 
     /// Sends what is made as claimed.
-    async fn send_made(&self, mut made: UnboundedReceiver<Ready>) {
+    async fn send_made(&self, mut made: UnboundedReceiver<ReadyDeliveries>) {
         loop {
             tokio::select! {
                 Some(ready) = made.recv() => self.send(ready),
@@ -207,7 +207,7 @@ impl Sender {
         }
         let was_full = claimed.len() >= room;
         let places = self.in_hand.take(app_id, urgency, &claimed);
-        self.send(Ready {
+        self.send(ReadyDeliveries {
             app_id,
             deliveries: claimed,
             places,
@@ -215,7 +215,7 @@ impl Sender {
         Ok(Some(was_full && self.in_hand.room(app_id, urgency) > 0))
     }
 
-    fn send(&self, ready: Ready) {
+    fn send(&self, ready: ReadyDeliveries) {
         let batch = Batch::new(self, ready);
         self.tasks.spawn(async move { batch.run().await });
     }

@@ -10,7 +10,7 @@ use nudge_campaigns::push::Sending;
 use nudge_campaigns::targeting::{Opening, Quiet};
 use nudge_db::{Error, Result, Timestamp};
 use nudge_platform::event_names::TRANSACTIONAL;
-use nudge_records::deliveries::in_hand::Claimed;
+use nudge_records::deliveries::in_hand::ClaimedDelivery;
 use nudge_records::deliveries::{Device, Status, Urgency};
 use nudge_records::events::Event;
 use nudge_records::events::store::Stored;
@@ -84,17 +84,17 @@ struct BatchContext {
 }
 
 impl BatchContext {
-    fn targets_of(&self, delivery: &Claimed) -> &[Target] {
+    fn targets_of(&self, delivery: &ClaimedDelivery) -> &[Target] {
         let targets = self.targets.get(&delivery.subject_id);
         targets.map(Vec::as_slice).unwrap_or_default()
     }
 
-    fn planned(&self, claimed: &[Claimed], steps: HashMap<Uuid, Step>) -> Planned {
-        let is_over = |delivery: &&Claimed| {
+    fn planned(&self, claimed: &[ClaimedDelivery], steps: HashMap<Uuid, Step>) -> Planned {
+        let is_over = |delivery: &&ClaimedDelivery| {
             let step = steps.get(&delivery.id);
             matches!(step, Some(Step::End(..)))
         };
-        let platform = |delivery: &Claimed| {
+        let platform = |delivery: &ClaimedDelivery| {
             let first = self.targets_of(delivery).first()?;
             Some((delivery.id, first.platform.name()))
         };
@@ -112,13 +112,13 @@ impl BatchContext {
 pub(super) async fn plan(
     services: &Shared,
     app: &App,
-    claimed: &[Claimed],
+    claimed: &[ClaimedDelivery],
     now: Timestamp,
 ) -> Result<Planned> {
     let context = read(services, app, claimed).await?;
     let mut steps = HashMap::new();
     let mut campaigns: HashMap<(Uuid, i64), Campaign> = HashMap::new();
-    let mut to_render: HashMap<(Uuid, i64, Uuid), Vec<&Claimed>> = HashMap::new();
+    let mut to_render: HashMap<(Uuid, i64, Uuid), Vec<&ClaimedDelivery>> = HashMap::new();
     let mut refused = Vec::new();
     for delivery in claimed {
         let mut made = match before_rendering(app, delivery, &context, now) {
@@ -178,7 +178,7 @@ pub(super) async fn plan(
 async fn refuse(
     services: &Shared,
     app: &App,
-    refused: &[(&Claimed, String)],
+    refused: &[(&ClaimedDelivery, String)],
     context: &BatchContext,
 ) -> Result<Vec<(Uuid, Step)>> {
     let asked = refused.iter().map(|(delivery, _)| *delivery);
@@ -195,7 +195,7 @@ async fn refuse(
 fn while_quiet(
     app: &App,
     sending: &Sending,
-    delivery: &Claimed,
+    delivery: &ClaimedDelivery,
     context: &BatchContext,
     now: Timestamp,
 ) -> Option<Step> {
@@ -220,7 +220,11 @@ fn while_quiet(
 }
 
 /// What is to be done about a delivery whose message is made, quiet hours aside; none: it is yet to be made.
-fn made_before(delivery: &Claimed, batch: &BatchContext, now: Timestamp) -> Result<Option<Step>> {
+fn made_before(
+    delivery: &ClaimedDelivery,
+    batch: &BatchContext,
+    now: Timestamp,
+) -> Result<Option<Step>> {
     let Some(content) = &delivery.content else {
         return Ok(None);
     };
@@ -241,11 +245,11 @@ fn made_before(delivery: &Claimed, batch: &BatchContext, now: Timestamp) -> Resu
 }
 
 /// Whether quiet hours may keep a message from being sent. Nobody is kept from what is asked for at once.
-fn heeds_quiet_hours(delivery: &Claimed, step: &Step) -> bool {
+fn heeds_quiet_hours(delivery: &ClaimedDelivery, step: &Step) -> bool {
     delivery.lane != Urgency::Urgent.number() && matches!(step, Step::Send(_))
 }
 
-async fn read(services: &Shared, app: &App, claimed: &[Claimed]) -> Result<BatchContext> {
+async fn read(services: &Shared, app: &App, claimed: &[ClaimedDelivery]) -> Result<BatchContext> {
     let mut subjects: Vec<Uuid> = claimed.iter().map(|delivery| delivery.subject_id).collect();
     subjects.sort_unstable();
     subjects.dedup();
@@ -294,7 +298,7 @@ async fn events(
 /// What can be said without knowing what the delivery says.
 fn before_rendering(
     app: &App,
-    delivery: &Claimed,
+    delivery: &ClaimedDelivery,
     context: &BatchContext,
     now: Timestamp,
 ) -> Option<Step> {
@@ -336,7 +340,7 @@ async fn render(
     services: &Shared,
     app: &App,
     which: (&Sending, Uuid),
-    deliveries: &[&Claimed],
+    deliveries: &[&ClaimedDelivery],
     context: &BatchContext,
     now: Timestamp,
     steps: &mut HashMap<Uuid, Step>,
@@ -356,8 +360,8 @@ async fn render(
                 recipients.push(recipient);
             }
             Err(error) => {
-                let (id, at) = unreadable(delivery, &error, now);
-                steps.insert(id, Step::Later(at));
+                let at = unreadable(delivery, &error, now);
+                steps.insert(delivery.id, Step::Later(at));
             }
         }
     }
@@ -386,7 +390,7 @@ async fn render(
 }
 
 /// What a message is made of for a delivery.
-fn recipient(delivery: &Claimed, context: &BatchContext) -> Result<Recipient> {
+fn recipient(delivery: &ClaimedDelivery, context: &BatchContext) -> Result<Recipient> {
     let data = delivery.data.as_deref().map(serde_json::from_str);
     let data = data.transpose();
     Ok(Recipient {
@@ -399,15 +403,15 @@ fn recipient(delivery: &Claimed, context: &BatchContext) -> Result<Recipient> {
     })
 }
 
-/// When a delivery is looked at again of which something cannot be read, with its id. Others go on.
-pub(super) fn unreadable(delivery: &Claimed, error: &Error, now: Timestamp) -> (Uuid, Timestamp) {
+/// When a delivery is looked at again of which something cannot be read. Others go on.
+pub(super) fn unreadable(delivery: &ClaimedDelivery, error: &Error, now: Timestamp) -> Timestamp {
     tracing::error!(error = ?error, delivery.id = %delivery.id, "a delivery can't be read, and waits");
-    (delivery.id, now.plus(WHILE_UNREADABLE))
+    now.plus(WHILE_UNREADABLE)
 }
 
 /// What is to be done about a delivery that its plugin failed on: how, what happened, and which plugin.
 fn broken(
-    delivery: &Claimed,
+    delivery: &ClaimedDelivery,
     context: &BatchContext,
     aliases: &HashMap<Uuid, i64>,
     (code, detail, plugin): (&'static str, String, Option<Description>),
@@ -425,7 +429,7 @@ fn broken(
 
 /// The event behind a delivery, with its alias: one that was sent, or that of the campaign's own occasion, which is
 /// stored nowhere. A request of a backend has none.
-fn event(delivery: &Claimed, context: &BatchContext) -> Option<(i64, Stored)> {
+fn event(delivery: &ClaimedDelivery, context: &BatchContext) -> Option<(i64, Stored)> {
     let (alias, seq) = delivery.alias_number.zip(delivery.event_seq)?;
     if let Some(at) = scheduled_work::instant_of(seq) {
         return Some((alias, scheduled_work::event(delivery.campaign_id, at)));
@@ -435,7 +439,7 @@ fn event(delivery: &Claimed, context: &BatchContext) -> Option<(i64, Stored)> {
 }
 
 /// What stands for the event of a delivery that a backend asked for, with a name of the recipient.
-fn request(delivery: &Claimed, aliases: &HashMap<Uuid, i64>) -> Option<(i64, Stored)> {
+fn request(delivery: &ClaimedDelivery, aliases: &HashMap<Uuid, i64>) -> Option<(i64, Stored)> {
     let alias = *aliases.get(&delivery.subject_id)?;
     let at = delivery.created_at;
     let event = Event {
@@ -458,7 +462,7 @@ fn request(delivery: &Claimed, aliases: &HashMap<Uuid, i64>) -> Option<(i64, Sto
 async fn aliases(
     services: &Shared,
     app: &App,
-    failed: impl Iterator<Item = &Claimed>,
+    failed: impl Iterator<Item = &ClaimedDelivery>,
 ) -> Result<HashMap<Uuid, i64>> {
     let asked = failed.filter(|delivery| delivery.event_seq.is_none());
     let people: BTreeSet<(Uuid, Uuid)> = asked.map(|it| (app.id, it.subject_id)).collect();

@@ -6,7 +6,7 @@ use nudge_campaigns::campaign::Status as CampaignStatus;
 use nudge_db::{Error, IS, Result, Rows, Timestamp, Tx};
 use nudge_platform::claims::Claims;
 use nudge_records::deliveries::Urgency;
-use nudge_records::deliveries::in_hand::Claimed;
+use nudge_records::deliveries::in_hand::ClaimedDelivery;
 use uuid::Uuid;
 
 /// What is written of a delivery before it is handed over.
@@ -143,7 +143,7 @@ pub(super) async fn claim(
     urgency: Urgency,
     now: Timestamp,
     limit: i64,
-) -> Result<Vec<Claimed>> {
+) -> Result<Vec<ClaimedDelivery>> {
     let skip_locked = tx.dialect().skip_locked();
     tx.sql("UPDATE deliveries SET node = ")
         .push_bind(node)
@@ -272,24 +272,31 @@ pub(super) async fn settle(
     Ok(settled)
 }
 
-/// Gives deliveries up until an instant; without one, until their campaign runs again.
+/// Gives deliveries up until an instant; without one, until their campaign runs again. `deliveries`: their ids, and how often each had
+/// been handed over when it was claimed. One that was handed over once more meanwhile stays as it is.
 pub(super) async fn give_up(
     tx: &mut Tx,
     app_id: Uuid,
     node: Uuid,
-    deliveries: &[Uuid],
+    deliveries: &[(Uuid, i64)],
     until: Option<Timestamp>,
 ) -> Result<()> {
     for chunk in deliveries.chunks(Rows::MOST) {
-        tx.with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|(id, _)| *id))
+            .integers(chunk.iter().map(|(_, attempts)| *attempts));
+        tx.with_rows("v(id, attempts)", rows)
             .push(" UPDATE deliveries SET node = NULL, due_at = ")
             .push_bind(until)
-            .push(" WHERE id IN (SELECT v.id FROM v) AND app_id")
+            .push(" FROM v WHERE deliveries.id = v.id AND deliveries.app_id")
             .push(IS)
             .push_bind(app_id)
-            .push(" AND node")
+            .push(" AND deliveries.node")
             .push(IS)
             .push_bind(node)
+            .push(" AND deliveries.attempts")
+            .push(IS)
+            .push("v.attempts")
             .execute()
             .await?;
     }

@@ -8,7 +8,7 @@ use nudge_apps::App;
 use nudge_db::{Error, Result, Timestamp};
 use nudge_platform::secrets;
 use nudge_records::dead_letters::{Letter, Stage};
-use nudge_records::deliveries::in_hand::Claimed;
+use nudge_records::deliveries::in_hand::ClaimedDelivery;
 use nudge_records::deliveries::{Change, Device, Status};
 use uuid::Uuid;
 
@@ -31,7 +31,7 @@ impl Write {
     pub(super) fn end(
         &mut self,
         app: &App,
-        delivery: &Claimed,
+        delivery: &ClaimedDelivery,
         (status, reason, platform): (Status, String, Option<&'static str>),
         broken: Option<&Broken>,
         now: Timestamp,
@@ -74,7 +74,7 @@ impl Write {
     /// was asked.
     pub(super) fn known(
         &mut self,
-        delivery: &Claimed,
+        delivery: &ClaimedDelivery,
         devices: &[Device],
         tried: (Option<Duration>, i64),
         now: Timestamp,
@@ -133,7 +133,7 @@ impl Write {
 
 /// A delivery that comes into a state.
 pub(super) fn change(
-    delivery: &Claimed,
+    delivery: &ClaimedDelivery,
     platform: Option<String>,
     status: Status,
     at: Timestamp,

@@ -13,7 +13,7 @@ use nudge_campaigns::targeting::CapWindow;
 use nudge_campaigns::targeting::caps::FrequencyCap;
 use nudge_campaigns::variants;
 use nudge_db::{Kind, Timestamp, Tx};
-use nudge_pipeline::audience::{self, CountQuestion, PresentationQuestion};
+use nudge_pipeline::audience::{self, CountedAsOf, PresentationQuestion};
 use nudge_platform::field_error::FieldError;
 use nudge_platform::json::escaped;
 use nudge_records::deliveries::store::DeliveryRow;
@@ -215,7 +215,7 @@ pub(crate) async fn full_cap(
     let question =
         |cap_window: &CapWindow| PresentationQuestion::of(subject_id, kind, cap_window, now);
     let questions: Vec<PresentationQuestion> = cap_windows.iter().map(question).collect();
-    let counts = audience::counts(tx, app.id, &questions, CountQuestion::now(now)).await?;
+    let counts = audience::counts(tx, app.id, &questions, CountedAsOf::now(now)).await?;
     let mut counted = cap_windows.iter().zip(counts);
     let full = counted.find(|(cap_window, count)| *count >= cap_window.max);
     Ok(full.map(|(cap_window, _)| cap_window.reason.name()))

@@ -11,7 +11,7 @@ use nudge_campaigns::campaign::Kind as CampaignKind;
 use nudge_campaigns::lifecycle;
 use nudge_campaigns::push::rendered::Rendered;
 use nudge_campaigns::push::{self, Campaign, Prepared, Sending};
-use nudge_campaigns::store as campaigns;
+use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_db::Tx;
 use nudge_http::{ApiError, Code, Data, Json, ResourceId};
 use nudge_records::deliveries::{self, Change, NewDelivery, Status, Urgency};
@@ -235,6 +235,9 @@ async fn queue(services: &Services, scope: &Scope, new: &mut NewDelivery) -> Res
     if locked.is_none_or(|person| person.suppressed) {
         return Err(ApiError::new(Code::SubjectNotFound));
     }
+    // The sender takes a test whatever its campaign does: nothing else would keep that of a deleted one back.
+    let held = campaigns::status(&mut tx, app_id, new.campaign_id, Hold::Shared).await?;
+    held.ok_or(lifecycle::Error::NotFound)?;
     let in_hand = services.pipeline.deliveries();
     let reserved = in_hand.reserve(app_id, std::slice::from_mut(new), now);
     let made = deliveries::queue(&mut tx, app_id, std::slice::from_ref(new), now).await?;

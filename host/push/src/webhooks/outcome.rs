@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use nudge_apps::webhooks::in_hand::Claimed;
+use nudge_apps::webhooks::in_hand::ClaimedMessage;
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::audit::{self, Entry};
 use nudge_platform::config;
@@ -24,7 +24,7 @@ pub(super) struct Disabled {
 /// What becomes of a message. `at` is when it was sent, `now` when that had ended; `random` is 0 to 1.
 pub(super) fn of(
     webhook: &EndpointRow,
-    message: Claimed,
+    message: ClaimedMessage,
     exchange: Exchange,
     at: Timestamp,
     now: Timestamp,
@@ -64,7 +64,7 @@ pub(super) fn of(
 /// What becomes of a message that was claimed and not sent: it is due at once.
 pub(super) fn untried(
     (app_id, webhook_id): (Uuid, Uuid),
-    message: Claimed,
+    message: ClaimedMessage,
     now: Timestamp,
 ) -> AttemptOutcome {
     AttemptOutcome {
@@ -170,7 +170,7 @@ mod tests {
             url: String::new(),
             failing_since: None,
         };
-        let message = Claimed {
+        let message = ClaimedMessage {
             id: Uuid::from_u128(3),
             delivery_id: Uuid::from_u128(4),
             event_type: "sent".to_owned(),
@@ -208,7 +208,7 @@ mod tests {
             failing_since: None,
         };
         for attempts in [0, MOST_ATTEMPTS - 1] {
-            let message = Claimed {
+            let message = ClaimedMessage {
                 id: Uuid::from_u128(3),
                 delivery_id: Uuid::from_u128(4),
                 event_type: "sent".to_owned(),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
-use nudge_apps::webhooks::in_hand::Claimed;
+use nudge_apps::webhooks::in_hand::ClaimedMessage;
 use nudge_platform::traces::{KeyValue, NewSpan, Traces};
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
@@ -35,7 +35,7 @@ pub(super) struct Run {
     pub webhook: EndpointRow,
     secrets: Arc<[Secret]>,
     /// What waits for a place: one request that hangs holds up no other message.
-    messages: Mutex<VecDeque<Claimed>>,
+    messages: Mutex<VecDeque<ClaimedMessage>>,
 }
 
 /// What came of a message.
@@ -49,7 +49,7 @@ pub(super) struct Step {
 impl Run {
     pub(super) fn new(
         webhook: &EndpointRow,
-        messages: Vec<Claimed>,
+        messages: Vec<ClaimedMessage>,
         secrets: Arc<[Secret]>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -60,7 +60,7 @@ impl Run {
     }
 
     /// Takes a message out that waits for a place.
-    pub(super) fn next(&self) -> Option<Claimed> {
+    pub(super) fn next(&self) -> Option<ClaimedMessage> {
         self.messages.lock().pop_front()
     }
 
@@ -68,7 +68,7 @@ impl Run {
     pub(super) async fn send(
         &self,
         services: &Shared,
-        first: Claimed,
+        first: ClaimedMessage,
         end: &UnboundedSender<Step>,
     ) {
         let (began, mut sent, mut message) = (Instant::now(), 0, first);
@@ -110,7 +110,7 @@ async fn attempt(
     services: &Shared,
     webhook: &EndpointRow,
     secrets: &[Secret],
-    message: Claimed,
+    message: ClaimedMessage,
 ) -> AttemptOutcome {
     let at = services.clock.now();
     let exchange = if secrets.is_empty() {

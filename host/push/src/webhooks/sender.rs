@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nudge_apps::webhooks::in_hand::{Claimed, Ready};
+use nudge_apps::webhooks::in_hand::{ClaimedMessage, ReadyMessages};
 use nudge_db::{Db, Kind, Timestamp};
 use nudge_platform::claims::release_strays;
 use nudge_platform::due::{Next, Pacer, Setbacks, StrayCheck};
@@ -45,7 +45,7 @@ pub struct Sender {
     ended: UnboundedReceiver<Step>,
     end: UnboundedSender<Step>,
     /// Where messages come from that were written as claimed; none, if another sender has them.
-    made: Option<UnboundedReceiver<Ready>>,
+    made: Option<UnboundedReceiver<ReadyMessages>>,
     /// Those of them that wait for a place, by endpoint.
     waiting: HashMap<Uuid, EndpointBacklog>,
     /// Requests under way, by endpoint.
@@ -69,7 +69,7 @@ pub struct Sender {
 /// Messages of an endpoint that were written as claimed, and since when each waits for a place.
 struct EndpointBacklog {
     app_id: Uuid,
-    messages: VecDeque<(Instant, Claimed)>,
+    messages: VecDeque<(Instant, ClaimedMessage)>,
 }
 
 /// An endpoint that has places to send in.
@@ -168,7 +168,7 @@ impl Sender {
     }
 
     /// Keeps messages until there is a place for them.
-    fn keep(&mut self, ready: Ready) {
+    fn keep(&mut self, ready: ReadyMessages) {
         let now = Instant::now();
         let waiting = self.waiting.entry(ready.webhook_id);
         let waiting = waiting.or_insert_with(|| EndpointBacklog {
@@ -263,7 +263,7 @@ impl Sender {
         let mut over = Vec::new();
         for (webhook_id, waiting) in &mut self.waiting {
             let of = (waiting.app_id, *webhook_id);
-            let is_over = |(since, _): &mut (Instant, Claimed)| is_over(*since, *webhook_id);
+            let is_over = |(since, _): &mut (Instant, ClaimedMessage)| is_over(*since, *webhook_id);
             while let Some((_, message)) = waiting.messages.pop_front_if(is_over) {
                 over.push(outcome::untried(of, message, now));
             }
@@ -339,7 +339,7 @@ impl Sender {
         };
         let count = waiting.messages.len().min(batch.places * length);
         let messages = waiting.messages.drain(..count);
-        let messages: Vec<Claimed> = messages.map(|(_, message)| message).collect();
+        let messages: Vec<ClaimedMessage> = messages.map(|(_, message)| message).collect();
         if waiting.messages.is_empty() {
             self.waiting.remove(&id);
         }
@@ -427,7 +427,7 @@ impl Sender {
     }
 
     /// Has messages of an endpoint sent, as many at a time as there are places.
-    fn begin(&mut self, batch: &Batch, messages: Vec<Claimed>, places: usize) {
+    fn begin(&mut self, batch: &Batch, messages: Vec<ClaimedMessage>, places: usize) {
         let webhook = &batch.webhook;
         let in_hand = &self.services.webhooks.in_hand;
         in_hand.add(webhook.id, messages.iter().map(|message| message.id));
@@ -459,7 +459,7 @@ impl Sender {
 }
 
 /// The next of what is made; never, where that goes to another sender.
-async fn next(made: &mut Option<UnboundedReceiver<Ready>>) -> Option<Ready> {
+async fn next(made: &mut Option<UnboundedReceiver<ReadyMessages>>) -> Option<ReadyMessages> {
     match made {
         Some(made) => made.recv().await,
         None => std::future::pending().await,

@@ -198,8 +198,8 @@ pub async fn insert(tx: &mut Tx, letters: &[&Letter], now: Timestamp) -> Result<
 /// A letter whose id is there stays as it is.
 const LEAVE: &str = " ON CONFLICT (id) DO NOTHING RETURNING id";
 /// A letter whose id is there is replaced.
-const REPLACE: &str =
-    " ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, violations = excluded.violations,
+const REPLACE: &str = " ON CONFLICT (id) DO UPDATE SET event_name = excluded.event_name,
+        reason = excluded.reason, violations = excluded.violations,
         plugin_name = excluded.plugin_name, plugin_version = excluded.plugin_version,
         event = excluded.event, timestamp = excluded.timestamp, received_at = excluded.received_at,
         kept_at = excluded.kept_at,

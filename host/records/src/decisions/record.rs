@@ -172,6 +172,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::decisions::transcript::HistoryQuestion;
 
     fn record(now: i64, number: f64, text: &str, state: Vec<u8>) -> Record {
         let mut heard = Heard::default();
@@ -180,10 +181,10 @@ mod tests {
             .insert((7, text.to_owned()), Some(Value::Number(number)));
         heard
             .counts
-            .insert((7, text.to_owned(), Some(now), 1000), 3);
+            .insert(HistoryQuestion::new(7, text, Some(now), 1000), 3);
         heard
             .histories
-            .insert((7, text.to_owned(), None, 200), vec![now, 1]);
+            .insert(HistoryQuestion::new(7, text, None, 200), vec![now, 1]);
         heard.states.insert((0, 7), Some(state.clone()));
         Record {
             plugin: Decider {

@@ -16,8 +16,31 @@ const QUESTION_BYTES: usize = 32;
 
 /// A subject and the name of something about it.
 type About = (u32, String);
-/// A subject, the name of events, since when, and how many at the most.
-type Past = (u32, String, Option<i64>, u32);
+
+/// A question about a subject's earlier events of a name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HistoryQuestion {
+    /// The subject's number in the batch.
+    pub subject: u32,
+    /// The events' name.
+    pub name: String,
+    /// The instant from which on events count, in microseconds since 1970.
+    pub since: Option<i64>,
+    /// How many of them are answered at the most.
+    pub at_most: u32,
+}
+
+impl HistoryQuestion {
+    /// A plugin's question.
+    pub fn new(subject: u32, name: &str, since: Option<i64>, at_most: u32) -> Self {
+        Self {
+            subject,
+            name: name.to_owned(),
+            since,
+            at_most,
+        }
+    }
+}
 
 /// Questions with their answers. Within a call the same question has the same answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,9 +50,9 @@ pub struct Heard {
     /// Facts.
     pub facts: BTreeMap<About, Option<Value>>,
     /// Counts of events.
-    pub counts: BTreeMap<Past, u32>,
+    pub counts: BTreeMap<HistoryQuestion, u32>,
     /// Events of the past, by their numbers.
-    pub histories: BTreeMap<Past, Vec<i64>>,
+    pub histories: BTreeMap<HistoryQuestion, Vec<i64>>,
     /// States by campaign and subject.
     pub states: BTreeMap<(u32, u32), Option<Vec<u8>>>,
 }
@@ -77,24 +100,17 @@ impl Transcript {
     }
 
     /// Events were counted.
-    pub fn count(&self, (subject, name, since, most): (u32, &str, Option<i64>, u32), answer: u32) {
-        self.take(name.len(), |heard| {
-            heard
-                .counts
-                .insert((subject, name.to_owned(), since, most), answer);
+    pub fn count(&self, question: HistoryQuestion, answer: u32) {
+        self.take(question.name.len(), |heard| {
+            heard.counts.insert(question, answer);
         });
     }
 
     /// Events of the past were asked for; `answer` are their numbers.
-    pub fn history(
-        &self,
-        (subject, name, since, most): (u32, &str, Option<i64>, u32),
-        answer: Vec<i64>,
-    ) {
-        self.take(name.len() + answer.len() * size_of::<i64>(), |heard| {
-            heard
-                .histories
-                .insert((subject, name.to_owned(), since, most), answer);
+    pub fn history(&self, question: HistoryQuestion, answer: Vec<i64>) {
+        let bytes = question.name.len() + answer.len() * size_of::<i64>();
+        self.take(bytes, |heard| {
+            heard.histories.insert(question, answer);
         });
     }
 
@@ -169,7 +185,7 @@ impl Facts for Replay {
         since: Option<i64>,
         at_most: u32,
     ) -> Result<u32, FactsUnavailable> {
-        let question = (subject, name.to_owned(), since, at_most);
+        let question = HistoryQuestion::new(subject, name, since, at_most);
         let answer = self.heard.counts.get(&question);
         Ok(self.known(answer).unwrap_or_default())
     }
@@ -181,7 +197,7 @@ impl Facts for Replay {
         since: Option<i64>,
         limit: u32,
     ) -> Result<Vec<PastEvent>, FactsUnavailable> {
-        let question = (subject, name.to_owned(), since, limit);
+        let question = HistoryQuestion::new(subject, name, since, limit);
         let answer = self.heard.histories.get(&question);
         let seqs = self.known(answer).unwrap_or_default();
         let events = seqs.iter().filter_map(|seq| self.events.get(seq).cloned());
@@ -204,7 +220,7 @@ mod tests {
         let plan = Value::Text("pro".to_owned());
         transcript.property(1, "plan", Some(&plan));
         transcript.property(1, "age", None);
-        transcript.count((1, "purchase", None, 10), 4);
+        transcript.count(HistoryQuestion::new(1, "purchase", None, 10), 4);
         transcript.state(0, 1, Some(b"s"));
         let new_questions = Arc::<AtomicU32>::default();
         let mut replay = Replay {

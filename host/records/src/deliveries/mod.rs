@@ -22,6 +22,7 @@ use strum::{EnumString, IntoStaticStr};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::events::EventRef;
 use provider::{Platform, Provider};
 
 /// Where a delivery stands.
@@ -180,9 +181,8 @@ pub struct NewDelivery {
     pub variant_id: Uuid,
     /// Whom it is for.
     pub subject_id: Uuid,
-    /// The event that caused it, which may be that of the campaign's own occasion: the alias that it came under, its
-    /// number and id.
-    pub event: Option<(i64, i64, Uuid)>,
+    /// The event that caused it, which may be that of the campaign's own occasion.
+    pub event: Option<EventRef>,
     /// The data of the request that asked for it, as JSON.
     pub data: Option<String>,
     /// What makes the request one that can be repeated.
@@ -227,7 +227,7 @@ pub struct Change {
 }
 
 /// Adds deliveries that are not there yet, and counts them; answers the ids of those that are new. [Reserve](in_hand::DeliveriesInHand::reserve)
-/// places for them before; after the commit, [send](in_hand::Reserved::send) them.
+/// places for them before; after the commit, [send](in_hand::ReservedDeliveries::send) them.
 pub async fn queue(
     tx: &mut Tx,
     app_id: Uuid,

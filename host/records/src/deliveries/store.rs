@@ -124,17 +124,17 @@ fn rows(chunk: &[NewDelivery], now: Timestamp) -> Result<Rows> {
         .integers(
             chunk
                 .iter()
-                .map(|delivery| delivery.event.map(|event| event.0)),
+                .map(|delivery| delivery.event.map(|event| event.alias)),
         )
         .integers(
             chunk
                 .iter()
-                .map(|delivery| delivery.event.map(|event| event.1)),
+                .map(|delivery| delivery.event.map(|event| event.seq)),
         )
         .uuids(
             chunk
                 .iter()
-                .map(|delivery| delivery.event.map(|event| event.2)),
+                .map(|delivery| delivery.event.map(|event| event.id)),
         )
         .texts(chunk.iter().map(|delivery| delivery.data.clone()))
         .texts(

@@ -17,7 +17,19 @@ use uuid::Uuid;
 /// An event by its alias's number and its id.
 pub type Key = (i64, Uuid);
 
+/// An event that something follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventRef {
+    /// The number of the alias that it came under.
+    pub alias: i64,
+    /// Its number.
+    pub seq: i64,
+    /// Its id.
+    pub id: Uuid,
+}
+
 pub use self::MOST_BYTES as MOST_EVENT_BYTES;
+pub use self::properties::MOST_PROPERTIES;
 
 /// Events of one request at the most (specification 8).
 pub const MOST_EVENTS: usize = 500;

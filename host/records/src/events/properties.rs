@@ -8,22 +8,24 @@ use nudge_platform::json::Text;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 /// Properties of an event at the most (contract 15).
-pub(super) const MOST: usize = 256;
+pub const MOST_PROPERTIES: usize = 256;
 
-/// Checks that a JSON text is an object of at most [`MOST`] members whose strings are Unicode, whose
+/// Checks that a JSON text is an object of at most [`MOST_PROPERTIES`] members whose strings are Unicode, whose
 /// numbers are finite and whose keys are unique, at every depth.
 pub fn check(text: &str) -> Result<(), String> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    Members { most: MOST }
-        .deserialize(&mut deserializer)
-        .map_err(|error| {
-            error
-                .to_string()
-                .split(" at line ")
-                .next()
-                .unwrap_or_default()
-                .to_owned()
-        })
+    Members {
+        most: MOST_PROPERTIES,
+    }
+    .deserialize(&mut deserializer)
+    .map_err(|error| {
+        error
+            .to_string()
+            .split(" at line ")
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    })
 }
 
 /// An object.
@@ -154,7 +156,7 @@ mod tests {
                 .collect();
             format!("{{{}}}", members.join(","))
         };
-        assert_eq!(check(&object(MOST)), Ok(()));
-        assert!(check(&object(MOST + 1)).is_err());
+        assert_eq!(check(&object(MOST_PROPERTIES)), Ok(()));
+        assert!(check(&object(MOST_PROPERTIES + 1)).is_err());
     }
 }

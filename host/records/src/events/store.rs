@@ -46,6 +46,11 @@ struct EventRow {
     source: String,
 }
 
+/// The columns of an [`EventRow`], of an event `e`.
+const EVENT_COLUMNS: &str =
+    "e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties, e.platform, e.app_version,
+     e.locale, e.timezone, e.source";
+
 #[derive(nudge_db::FromRow)]
 struct OwnedRow {
     app_id: Uuid,
@@ -190,9 +195,7 @@ pub async fn received_at(tx: &mut Tx, (alias, request): RequestKey) -> Result<Op
 pub async fn events_of(tx: &mut Tx, requests: &[RequestKey]) -> Result<HashMap<i64, Vec<Stored>>> {
     let mut found: HashMap<i64, Vec<Stored>> = HashMap::with_capacity(requests.len());
     for chunk in requests.chunks(Rows::MOST) {
-        let columns = "e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties,
-                       e.platform, e.app_version, e.locale, e.timezone, e.source";
-        let rows: Vec<EventRow> = of_requests(tx, chunk, columns).fetch_all().await?;
+        let rows: Vec<EventRow> = of_requests(tx, chunk, EVENT_COLUMNS).fetch_all().await?;
         for row in rows {
             let request = row.seq / SEQ_BLOCK;
             found.entry(request).or_default().push(row.read());
@@ -207,11 +210,9 @@ pub async fn at(tx: &mut Tx, seqs: &[i64]) -> Result<Vec<(Uuid, i64, Stored)>> {
     for chunk in seqs.chunks(Rows::MOST) {
         let rows: Vec<OwnedRow> = tx
             .with_rows("v(seq)", Rows::new().integers(chunk.iter().copied()))
-            .push(
-                " SELECT e.app_id, e.alias_number, e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp,
-                         e.received_at, e.properties, e.platform, e.app_version, e.locale, e.timezone, e.source
-                  FROM v JOIN events e ON e.seq = v.seq",
-            )
+            .push(" SELECT e.app_id, e.alias_number, ")
+            .push(EVENT_COLUMNS)
+            .push(" FROM v JOIN events e ON e.seq = v.seq")
             .fetch_all()
             .await?;
         found.extend(
@@ -230,11 +231,9 @@ pub async fn find_by_id(
     event_id: Uuid,
 ) -> Result<Option<Stored>> {
     let row: Option<EventRow> = tx
-        .sql(
-            "SELECT seq, event_id, name, timestamp, client_timestamp, received_at, properties, platform,
-                    app_version, locale, timezone, source
-             FROM events WHERE alias_number = $2 AND event_id = $3 AND app_id = $1",
-        )
+        .sql("SELECT ")
+        .push(EVENT_COLUMNS)
+        .push(" FROM events e WHERE e.alias_number = $2 AND e.event_id = $3 AND e.app_id = $1")
         .bind(app_id)
         .bind(alias)
         .bind(event_id)
@@ -310,12 +309,9 @@ pub async fn of_subject(
     event_id: Uuid,
 ) -> Result<Option<Stored>> {
     let row: Option<EventRow> = tx
-        .sql(
-            "SELECT e.seq, e.event_id, e.name, e.timestamp, e.client_timestamp, e.received_at, e.properties,
-                    e.platform, e.app_version, e.locale, e.timezone, e.source
-             FROM aliases a JOIN events e ON e.alias_number = a.number
-             WHERE a.subject_id = ",
-        )
+        .sql("SELECT ")
+        .push(EVENT_COLUMNS)
+        .push(" FROM aliases a JOIN events e ON e.alias_number = a.number WHERE a.subject_id = ")
         .push(SUBJECT_OF_APP)
         .push(" AND e.event_id = $3 ORDER BY e.seq LIMIT 1")
         .bind(app_id)
@@ -348,14 +344,14 @@ pub async fn named_after(
     limit: i64,
 ) -> Result<Vec<(i64, Stored)>> {
     let rows: Vec<OwnedRow> = tx
-        .sql(
-            "SELECT app_id, alias_number, seq, event_id, name, timestamp, client_timestamp, received_at, properties,
-                    platform, app_version, locale, timezone, source
-             FROM events WHERE coalesce(app_id, app_id) = $1 AND name = $2 AND (received_at, seq) > ($3, $4)
-             AND received_at < $5 AND alias_number NOT IN ",
+        .sql("SELECT e.app_id, e.alias_number, ")
+        .push(EVENT_COLUMNS)
+        .push(
+            " FROM events e WHERE coalesce(e.app_id, e.app_id) = $1 AND e.name = $2 AND (e.received_at, e.seq) > ($3, $4)
+              AND e.received_at < $5 AND e.alias_number NOT IN ",
         )
         .push(hidden::ALIASES)
-        .push(" ORDER BY received_at, seq LIMIT $6")
+        .push(" ORDER BY e.received_at, e.seq LIMIT $6")
         .bind(app_id)
         .bind(name.to_owned())
         .bind(after)
@@ -378,14 +374,14 @@ pub async fn newest_named(
     limit: i64,
 ) -> Result<Vec<Stored>> {
     let rows: Vec<EventRow> = tx
-        .sql(
-            "SELECT seq, event_id, name, timestamp, client_timestamp, received_at, properties, platform,
-                    app_version, locale, timezone, source
-             FROM events WHERE coalesce(app_id, app_id) = $1 AND name = $2 AND received_at >= $3
-             AND alias_number NOT IN ",
+        .sql("SELECT ")
+        .push(EVENT_COLUMNS)
+        .push(
+            " FROM events e WHERE coalesce(e.app_id, e.app_id) = $1 AND e.name = $2 AND e.received_at >= $3
+              AND e.alias_number NOT IN ",
         )
         .push(hidden::ALIASES)
-        .push(" ORDER BY received_at DESC, seq DESC LIMIT $4")
+        .push(" ORDER BY e.received_at DESC, e.seq DESC LIMIT $4")
         .bind(app_id)
         .bind(name.to_owned())
         .bind(since)

@@ -1,12 +1,16 @@
 //! Instructions in the database.
 
+mod acknowledgement;
+
 use std::collections::HashMap;
 
 use nudge_db::{Error, Result, Rows, Statement, Timestamp, Tx};
 use nudge_platform::polls::State;
 use uuid::Uuid;
 
-use super::{Instruction, Kind, Status, Suppressed};
+pub use acknowledgement::{Acknowledged, Acknowledgement, acknowledge};
+
+use super::{Instruction, Kind, Suppressed};
 use crate::instructions::range::Range;
 
 #[derive(nudge_db::FromRow)]
@@ -29,6 +33,11 @@ struct Row {
     plugin_name: String,
     plugin_version: String,
 }
+
+/// The columns of a [`Row`], of an instruction `i`.
+const INSTRUCTION_COLUMNS: &str = "i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
+     i.trigger_event_id, i.trigger_name, i.created_at, i.available_at, i.expires_at, i.plugin_name, i.plugin_version, i.kind,
+     i.content, i.variant_id";
 
 impl Row {
     fn read(self) -> Result<Instruction> {
@@ -187,17 +196,16 @@ pub async fn on_offer(
 ) -> Result<Vec<Instruction>> {
     let (priority, position) = range.below.unwrap_or((i64::MAX, i64::MIN));
     let statement = tx
-        .sql(
-            "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
-                    i.trigger_event_id, i.trigger_name, i.created_at, i.available_at, i.expires_at, i.plugin_name,
-                    i.plugin_version, i.kind, i.content, i.variant_id",
-        )
+        .sql("SELECT ")
+        .push(INSTRUCTION_COLUMNS)
         .push(ON_OFFER)
         .bind(app_id)
         .bind(subject_id)
         .bind(range.after)
         .bind(now)
-        .push(" AND i.position <= $5 AND (i.priority < $6 OR (i.priority = $6 AND i.position > $7))")
+        .push(
+            " AND i.position <= $5 AND (i.priority < $6 OR (i.priority = $6 AND i.position > $7))",
+        )
         .bind(range.until)
         .bind(priority)
         .bind(position);
@@ -251,7 +259,7 @@ pub async fn newest_on_offer(
 
 /// An instruction that is not available yet.
 #[derive(Clone, Copy, Debug, nudge_db::FromRow)]
-pub struct Held {
+pub struct HeldInstruction {
     /// Its position.
     pub position: i64,
     /// When it becomes available.
@@ -266,7 +274,7 @@ pub async fn first_held(
     subject_id: Uuid,
     after: i64,
     now: Timestamp,
-) -> Result<Option<Held>> {
+) -> Result<Option<HeldInstruction>> {
     tx.sql(
         "SELECT position, available_at FROM instructions
          WHERE app_id = $1 AND subject_id = $2 AND position > $3 AND available_at > $4 AND expires_at > $4
@@ -327,13 +335,12 @@ pub async fn of_events(
     now: Timestamp,
 ) -> Result<Vec<Instruction>> {
     let rows: Vec<Row> = tx
-        .sql(
-            "SELECT i.id, i.app_id, i.subject_id, i.position, i.campaign_id, i.campaign_version, i.priority,
-                    i.trigger_event_id, i.trigger_name, i.created_at, i.available_at, i.expires_at, i.plugin_name,
-                    i.plugin_version, i.kind, i.content, i.variant_id
-             FROM instructions i JOIN campaigns c ON c.id = i.campaign_id AND c.status = 'active'
-             WHERE i.app_id = $1 AND i.subject_id = $2 AND i.available_at <= $3 AND i.expires_at > $3
-               AND i.status IN ('issued', 'received') AND i.trigger_event_id IN ",
+        .sql("SELECT ")
+        .push(INSTRUCTION_COLUMNS)
+        .push(
+            " FROM instructions i JOIN campaigns c ON c.id = i.campaign_id AND c.status = 'active'
+              WHERE i.app_id = $1 AND i.subject_id = $2 AND i.available_at <= $3 AND i.expires_at > $3
+                AND i.status IN ('issued', 'received') AND i.trigger_event_id IN ",
         )
         .bind(app_id)
         .bind(subject_id)
@@ -345,154 +352,9 @@ pub async fn of_events(
     rows.into_iter().map(Row::read).collect()
 }
 
-/// An acknowledgement.
-#[derive(Clone, Debug)]
-pub struct Acknowledgement {
-    /// The instruction.
-    pub id: Uuid,
-    /// How far it has come.
-    pub status: Status,
-    /// The button that was pressed.
-    pub action_id: Option<String>,
-    /// When.
-    pub at: Timestamp,
-}
-
-/// What an acknowledgement has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Acknowledged {
-    /// The subject has no such instruction.
-    Unknown,
-    /// It is there.
-    Known,
-    /// An in-app message that is no test was seen for the first time.
-    Viewed,
-}
-
-/// Moves an instruction of a subject on to a status, unless it is there or further. What was pressed first stays noted.
-/// Nothing becomes of an instruction before it is there, whatever the SDK's clock says.
-pub async fn acknowledge(
-    tx: &mut Tx,
-    app_id: Uuid,
-    subject_id: Uuid,
-    ack: &Acknowledgement,
-) -> Result<Acknowledged> {
-    let (id, status) = (ack.id, ack.status);
-    // What becomes `displayed` was not seen before. Of what comes after it, that must be asked.
-    let seen_before =
-        status > Status::Displayed && was_seen(tx, app_id, subject_id, id).await? == Some(true);
-    let earlier = Status::ALL
-        .into_iter()
-        // Nobody can say of something seen that it will not be shown.
-        .filter(|other| *other < status && !(status == Status::Discarded && other.is_seen()))
-        .map(Status::name);
-    let statement = tx
-        .sql(
-            "UPDATE instructions SET status = $4,
-                    status_at = CASE WHEN created_at > $5 THEN created_at ELSE $5 END",
-        )
-        .bind(app_id)
-        .bind(subject_id)
-        .bind(id)
-        .bind(status.name())
-        .bind(ack.at)
-        .push(counting(status));
-    let statement = match &ack.action_id {
-        Some(action_id) => statement
-            .push(", action_id = COALESCE(action_id, ")
-            .push_bind(action_id.clone())
-            .push(")"),
-        None => statement,
-    };
-    let moved: Option<MovedRow> = statement
-        .push(" WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND suppressed_by IS NULL AND status IN ")
-        .push_list(earlier)
-        .push(" RETURNING kind, test")
-        .fetch_optional()
-        .await?;
-    let Some(moved) = moved else {
-        if let Some(action_id) = &ack.action_id {
-            note_action(tx, app_id, subject_id, id, action_id).await?;
-        }
-        let there = was_seen(tx, app_id, subject_id, id).await?;
-        return Ok(match there {
-            Some(_) => Acknowledged::Known,
-            None => Acknowledged::Unknown,
-        });
-    };
-    let counts = moved.kind == Kind::InApp.name() && !moved.test;
-    Ok(if counts && status.is_seen() && !seen_before {
-        Acknowledged::Viewed
-    } else {
-        Acknowledged::Known
-    })
-}
-
-/// Notes what was pressed in an instruction that was clicked already, where nothing is noted.
-async fn note_action(
-    tx: &mut Tx,
-    app_id: Uuid,
-    subject_id: Uuid,
-    id: Uuid,
-    action_id: &str,
-) -> Result<()> {
-    tx.sql(
-        "UPDATE instructions SET action_id = $4
-         WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND status = $5 AND action_id IS NULL AND suppressed_by IS NULL",
-    )
-    .bind(app_id)
-    .bind(subject_id)
-    .bind(id)
-    .bind(action_id.to_owned())
-    .bind(Status::Clicked.name())
-    .execute()
-    .await?;
-    Ok(())
-}
-
-#[derive(nudge_db::FromRow)]
-struct MovedRow {
-    kind: String,
-    test: bool,
-}
-
-/// Whether a subject has seen an instruction. None: the subject has no such instruction.
-async fn was_seen(tx: &mut Tx, app_id: Uuid, subject_id: Uuid, id: Uuid) -> Result<Option<bool>> {
-    tx.sql(
-        "SELECT displayed_at IS NOT NULL FROM instructions
-         WHERE app_id = $1 AND subject_id = $2 AND id = $3 AND suppressed_by IS NULL",
-    )
-    .bind(app_id)
-    .bind(subject_id)
-    .bind(id)
-    .fetch_value()
-    .await
-}
-
-/// What an acknowledgement changes of what counts towards caps (contract 4): what a person sees counts from then on,
-/// by the SDK's clock but not before it was issued; what nobody will see no longer counts, and a test never does.
-fn counting(status: Status) -> &'static str {
-    match status {
-        Status::Issued | Status::Received => "",
-        Status::Displayed | Status::Dismissed | Status::Completed => {
-            ", counted_at = CASE WHEN test OR displayed_at IS NOT NULL THEN counted_at
-                                 WHEN available_at > $5 THEN available_at ELSE $5 END,
-               displayed_at = CASE WHEN displayed_at IS NOT NULL THEN displayed_at
-                                   WHEN available_at > $5 THEN available_at ELSE $5 END"
-        }
-        Status::Clicked => {
-            ", counted_at = CASE WHEN test OR displayed_at IS NOT NULL THEN counted_at
-                                 WHEN available_at > $5 THEN available_at ELSE $5 END,
-               displayed_at = CASE WHEN displayed_at IS NOT NULL THEN displayed_at
-                                   WHEN available_at > $5 THEN available_at ELSE $5 END,
-               clicked_at = CASE WHEN clicked_at IS NOT NULL THEN clicked_at
-                                 WHEN available_at > $5 THEN available_at ELSE $5 END"
-        }
-        Status::Discarded => {
-            ", counted_at = CASE WHEN displayed_at IS NOT NULL THEN counted_at ELSE NULL END"
-        }
-    }
-}
+/// Instructions that were on offer and were withdrawn, as happens when two people become one: an SDK that has one shows it all the same.
+/// Firings that were suppressed at once are none of them: they expire as they are made, and no SDK has heard of them.
+const WITHDRAWN: &str = "suppressed_by IS NOT NULL AND expires_at > created_at";
 
 /// An instruction of a subject, as far as an attempt that follows it needs it.
 #[derive(Clone, Debug, nudge_db::FromRow)]
@@ -509,6 +371,8 @@ pub struct Offered {
     pub created_at: Timestamp,
     /// Until when it is on offer.
     pub expires_at: Timestamp,
+    /// Whether it was on offer and was withdrawn.
+    pub withdrawn: bool,
 }
 
 impl Offered {
@@ -530,13 +394,15 @@ pub async fn find(
     subject_id: Uuid,
     id: Uuid,
 ) -> Result<Option<Offered>> {
-    tx.sql(
-        "SELECT campaign_id, campaign_version, kind, status, created_at, expires_at FROM instructions
+    tx.sql("SELECT campaign_id, campaign_version, kind, status, created_at, expires_at, ")
+        .push(WITHDRAWN)
+        .push(
+            " AS withdrawn FROM instructions
          WHERE app_id = $1 AND subject_id = $2 AND id = $3",
-    )
-    .bind(app_id)
-    .bind(subject_id)
-    .bind(id)
-    .fetch_optional()
-    .await
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .bind(id)
+        .fetch_optional()
+        .await
 }

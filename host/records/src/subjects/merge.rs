@@ -4,6 +4,7 @@
 //! too. A batch of the pipeline that has read either subject finds its `version` moved, or the subject gone,
 //! and starts over.
 
+mod once;
 mod surplus;
 mod whole;
 
@@ -64,7 +65,7 @@ pub(super) struct Dropped {
     pub(super) plugin_states: u64,
     /// Timers of plugins in whose place one of the same key was set later.
     pub(super) plugin_timers: u64,
-    /// Firings that waited, of runs that had led both to one.
+    /// Firings that waited, of runs that had led both to one, and of campaigns that fire once and had fired for both.
     pub(super) waiting_firings: u64,
 }
 
@@ -266,10 +267,11 @@ pub(super) async fn merge(
     let fits = crate::properties::MOST - crate::properties::count(tx, app_id, winner).await?;
     let filled = fill_gaps(tx, app_id, winner, loser, fits.max(0)).await?;
     let plugin_states = keep_states(tx, app_id, winner, loser).await?;
+    let mut waiting_firings = each(tx, RUNS, app_id, winner, loser).await?;
+    waiting_firings += once::drop_surplus(tx, app_id, winner, loser).await?;
     let of_both = surplus::campaigns(tx, app_id, winner, loser).await?;
     move_instructions(tx, app_id, winner, loser, kept.instruction_count).await?;
     surplus::withdraw(tx, app_id, winner, &of_both, now).await?;
-    let waiting_firings = each(tx, RUNS, app_id, winner, loser).await?;
     let plugin_timers = each(tx, TIMERS, app_id, winner, loser).await?;
     let push_registrations = each(tx, REGISTRATIONS, app_id, winner, loser).await?;
     each(tx, MOVES, app_id, winner, loser).await?;

@@ -256,7 +256,7 @@ struct Field {
     detail: String,
 }
 
-/// What to tell of an answer that says no: a line, and one for each place that is wrong.
+/// What to tell of an answer that says no, and of each place that is wrong.
 fn problem(status: StatusCode, text: &str) -> String {
     let Ok(problem) = serde_json::from_str::<Problem>(text) else {
         let start: String = text.chars().take(SHOWN).collect();
@@ -278,7 +278,7 @@ fn problem(status: StatusCode, text: &str) -> String {
     } in &problem.errors
     {
         let place = if pointer.is_empty() { "body" } else { pointer };
-        let _ = write!(told, "\n  {place}: {detail} ({code})");
+        let _ = write!(told, "; {place}: {detail} ({code})");
     }
     told
 }
@@ -294,7 +294,7 @@ mod tests {
             "errors": [{"pointer": "/percent", "code": "out_of_range", "detail": "must be from 1 to 100"}]}"#;
         assert_eq!(
             problem(StatusCode::UNPROCESSABLE_ENTITY, body),
-            "422 validation_failed: the body breaks the contract\n  /percent: must be from 1 to 100 (out_of_range)"
+            "422 validation_failed: the body breaks the contract; /percent: must be from 1 to 100 (out_of_range)"
         );
         let body = r#"{"title": "Unavailable", "code": "unavailable", "requestId": "r1"}"#;
         assert_eq!(

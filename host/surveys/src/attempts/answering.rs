@@ -13,9 +13,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::starting::find_or_open;
 use super::{
-    Answer, Attempt, AttemptStep, Error, Given, State, Whole, find_or_open, next, save, tally,
-    unchanged,
+    Answer, Attempt, AttemptStep, Error, Given, State, Whole, next, save, tally, unchanged,
 };
 
 /// Takes answers: all of them, or none. The subject is locked.

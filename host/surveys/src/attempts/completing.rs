@@ -10,9 +10,9 @@ use nudge_records::instructions::Status;
 use nudge_records::subjects::AliasView;
 use uuid::Uuid;
 
+use super::starting::find_or_open;
 use super::{
-    Attempt, AttemptStep, Error, State, Whole, find_or_open, follow, last_of, next, outcome, save,
-    store, tally,
+    Attempt, AttemptStep, Error, State, Whole, follow, last_of, next, outcome, save, store, tally,
 };
 
 /// Completes an attempt. Doing it again changes nothing. The subject is locked.
@@ -82,7 +82,8 @@ async fn held_if_limited(
     // Somebody may have changed the number before the survey was held.
     let most = surveys::max_responses_of(&survey)?;
     if most.is_some() && !was_limited {
-        // Others may hold it too by now, and of those none could have it alone.
+        // Counting needs the survey alone. Two completions that share it would wait for each other, so the request is made again
+        // and takes it alone.
         return Err(nudge_db::Error::lost_race().into());
     }
     Ok(most.map(|most| (survey, most)))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use nudge_apps::auth::SdkSubject;
 use nudge_campaigns::surveys::Payload;
 use nudge_campaigns::{store as campaigns, surveys};
@@ -22,7 +22,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{AttemptStep, Error, Given, Next, Start};
+use super::{AttemptStep, Error, Given, Next, Start, language};
 use crate::services::Shared;
 
 /// Answers, from SDKs.
@@ -50,8 +50,8 @@ pub struct StartRequest {
     instruction_id: Option<Uuid>,
     /// The SDK's own id of the attempt: sent again, it finds the same attempt.
     client_attempt_id: Option<Uuid>,
-    /// The survey's version that the person sees, where no instruction other than a button's fixes one. The current
-    /// one unless said, or where it never ran.
+    /// The survey's version that the person sees, where no instruction other than a button's fixes one. Unless said,
+    /// the one that the button shows; without a button, or where it never ran, the current one.
     survey_version: Option<i64>,
 }
 
@@ -161,6 +161,7 @@ pub async fn start_attempt(
     subject: SdkSubject,
     State(services): State<Shared>,
     ResourceId(survey_id): ResourceId,
+    headers: HeaderMap,
     Json(request): Json<StartRequest>,
 ) -> Result<(StatusCode, Data<AttemptView>), ApiError> {
     let standing = current_of(&services, &subject, &request.anonymous_id).await?;
@@ -178,7 +179,7 @@ pub async fn start_attempt(
     let standing = subjects::current::lock(&mut tx, &subject.token).await?;
     let outcome = super::start(&mut tx, &subject.app, &standing, start, now).await?;
     let survey = match request.instruction_id.and(outcome.attempt.instruction_id) {
-        None => Some(shown(&mut tx, &outcome, &standing).await?),
+        None => Some(shown(&mut tx, &outcome, &standing, language::preferred(&headers)).await?),
         Some(_) => None,
     };
     tx.commit().await?;
@@ -189,18 +190,19 @@ pub async fn start_attempt(
     Ok(created(view))
 }
 
-/// The survey of an attempt in the person's language.
+/// The survey of an attempt in the person's language, or in that which the request asks for where the person's is not known.
 async fn shown(
     tx: &mut Tx,
     outcome: &AttemptStep,
     standing: &AliasView,
+    asked: Option<&str>,
 ) -> Result<Arc<RawValue>, ApiError> {
     let attempt = &outcome.attempt;
     let (app_id, id, version) = (attempt.app_id, attempt.survey_id, attempt.survey_version);
     let content = campaigns::version::<surveys::Content>(tx, app_id, id, version).await?;
     let content = content.ok_or(Error::NotFound)?;
     let locale = subjects::store::locale(tx, app_id, standing.subject_id).await?;
-    Ok(Payload::new(id, version, &content).survey(locale.as_deref()))
+    Ok(Payload::new(id, version, &content).survey(locale.as_deref().or(asked)))
 }
 
 /// Takes answers, and says what is next. The last word on a question counts, until the attempt is complete.

@@ -33,6 +33,11 @@ pub(super) struct AttemptRow {
     position_question_id: Option<String>,
 }
 
+/// The columns of an [`AttemptRow`], of an attempt `a`.
+const ATTEMPT_COLUMNS: &str =
+    "a.id, a.app_id, a.survey_id, a.survey_version, a.subject_id, a.instruction_id, a.client_attempt_id, a.state,
+     a.started_at, a.active_at, a.completed_at, a.last_question_id, a.position_question_id";
+
 #[derive(nudge_db::FromRow)]
 pub(super) struct AnswerRow {
     pub(super) attempt_id: Uuid,
@@ -68,11 +73,9 @@ impl AttemptRow {
 /// Finds an attempt.
 pub async fn find(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Option<Attempt>> {
     let row: Option<AttemptRow> = tx
-        .sql(
-            "SELECT id, app_id, survey_id, survey_version, subject_id, instruction_id, client_attempt_id, state,
-                    started_at, active_at, completed_at, last_question_id, position_question_id
-             FROM survey_attempts WHERE app_id = $1 AND id = $2",
-        )
+        .sql("SELECT ")
+        .push(ATTEMPT_COLUMNS)
+        .push(" FROM survey_attempts a WHERE a.app_id = $1 AND a.id = $2")
         .bind(app_id)
         .bind(id)
         .fetch_optional()
@@ -89,11 +92,11 @@ pub async fn find_by_client(
     client_attempt_id: Uuid,
 ) -> Result<Option<Attempt>> {
     let row: Option<AttemptRow> = tx
-        .sql(
-            "SELECT id, app_id, survey_id, survey_version, subject_id, instruction_id, client_attempt_id, state,
-                    started_at, active_at, completed_at, last_question_id, position_question_id
-             FROM survey_attempts
-             WHERE app_id = $1 AND subject_id = $2 AND survey_id = $3 AND client_attempt_id = $4",
+        .sql("SELECT ")
+        .push(ATTEMPT_COLUMNS)
+        .push(
+            " FROM survey_attempts a
+              WHERE a.app_id = $1 AND a.subject_id = $2 AND a.survey_id = $3 AND a.client_attempt_id = $4",
         )
         .bind(app_id)
         .bind(subject_id)
@@ -112,11 +115,9 @@ pub async fn of_subject(
     limit: i64,
 ) -> Result<Vec<Attempt>> {
     let rows: Vec<AttemptRow> = tx
-        .sql(
-            "SELECT id, app_id, survey_id, survey_version, subject_id, instruction_id, client_attempt_id, state,
-                    started_at, active_at, completed_at, last_question_id, position_question_id
-             FROM survey_attempts WHERE app_id = $1 AND subject_id = $2 LIMIT $3",
-        )
+        .sql("SELECT ")
+        .push(ATTEMPT_COLUMNS)
+        .push(" FROM survey_attempts a WHERE a.app_id = $1 AND a.subject_id = $2 LIMIT $3")
         .bind(app_id)
         .bind(subject_id)
         .bind(limit)
@@ -144,24 +145,22 @@ pub async fn list_of_subject(
     limit: i64,
 ) -> Result<Vec<Attempt>> {
     let mut statement = tx
-        .sql(
-            "SELECT id, app_id, survey_id, survey_version, subject_id, instruction_id, client_attempt_id, state,
-                    started_at, active_at, completed_at, last_question_id, position_question_id
-             FROM survey_attempts WHERE app_id = $1 AND subject_id = $2 AND subject_id NOT IN ",
-        )
+        .sql("SELECT ")
+        .push(ATTEMPT_COLUMNS)
+        .push(" FROM survey_attempts a WHERE a.app_id = $1 AND a.subject_id = $2 AND a.subject_id NOT IN ")
         .push(hidden::SUBJECTS)
         .bind(app_id)
         .bind(subject_id);
     if let Some((started_at, id)) = after {
         statement = statement
-            .push(" AND (started_at, id) < (")
+            .push(" AND (a.started_at, a.id) < (")
             .push_bind(started_at)
             .push(", ")
             .push_bind(id)
             .push(")");
     }
     let rows: Vec<AttemptRow> = statement
-        .push(" ORDER BY started_at DESC, id DESC LIMIT ")
+        .push(" ORDER BY a.started_at DESC, a.id DESC LIMIT ")
         .push_bind(limit)
         .fetch_all()
         .await?;
@@ -178,10 +177,8 @@ pub async fn list(
     whose: Whose,
 ) -> Result<Vec<Attempt>> {
     let mut statement = tx
-        .sql(
-            "SELECT a.id, a.app_id, a.survey_id, a.survey_version, a.subject_id, a.instruction_id, a.client_attempt_id,
-                    a.state, a.started_at, a.active_at, a.completed_at, a.last_question_id, a.position_question_id",
-        )
+        .sql("SELECT ")
+        .push(ATTEMPT_COLUMNS)
         .push(match whose {
             Whose::Everybody | Whose::Shown => " FROM survey_attempts a WHERE",
             // By way of the few people.
@@ -380,8 +377,8 @@ pub async fn count(tx: &mut Tx, attempt: &Attempt, change: &Tally) -> Result<()>
     Ok(())
 }
 
-/// Adds to the counts of a survey's day. Their `total` is what earlier versions added numbers up in. The rows are changed in the order of their keys, so that transactions
-/// that meet wait for each other, and none for ever.
+/// Adds to the counts of a survey's day. Their `total` is what earlier versions added numbers up in. The rows are changed in the
+/// order of their keys, so that transactions that meet wait for each other, and none for ever.
 pub async fn add_counts(
     tx: &mut Tx,
     (app_id, survey_id): (Uuid, Uuid),

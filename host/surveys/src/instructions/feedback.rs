@@ -1,7 +1,7 @@
 //! Buttons that open surveys (contract 20): an instruction that stands for as long as the survey is active and its audience holds.
 //!
 //! Whom a button is for is asked when that person polls. What follows is one row a person and survey, which is written only where something
-//! changes: the button comes, goes, comes back, or opens another version.
+//! changes: the button comes, goes, comes back, opens another version, or would soon expire.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::services::Shared;
 
-/// A button that is on offer for less than this is so for longer.
+/// A button that is on offer for less than this is offered again: who polls with a cursor gets it with its later end.
 const RENEWED: Duration = Duration::from_hours(LIFETIME.as_secs() / 3600 / 2);
 
 /// A button that is on offer later was offered before the clock was set back: clocks of several machines differ by less.
@@ -30,16 +30,12 @@ const LEEWAY: Duration = Duration::from_mins(2);
 struct Plan<'a> {
     new: Vec<&'a ActiveCampaign>,
     again: Vec<(Uuid, &'a ActiveCampaign)>,
-    renewed: Vec<Uuid>,
     withdrawn: Vec<Uuid>,
 }
 
 impl Plan<'_> {
     fn is_empty(&self) -> bool {
-        self.new.is_empty()
-            && self.again.is_empty()
-            && self.renewed.is_empty()
-            && self.withdrawn.is_empty()
+        self.new.is_empty() && self.again.is_empty() && self.withdrawn.is_empty()
     }
 }
 
@@ -171,13 +167,12 @@ async fn plan<'a>(
         match newest.get(&running.id) {
             None => plan.new.push(running),
             Some(button)
-                if button.expires_at <= now
+                if button.expires_at < now.plus(RENEWED)
                     || button.available_at > now.plus(LEEWAY)
                     || button.campaign_version != running.version =>
             {
                 plan.again.push((button.id, running));
             }
-            Some(button) if button.expires_at < now.plus(RENEWED) => plan.renewed.push(button.id),
             Some(_) => {}
         }
     }
@@ -199,7 +194,6 @@ async fn write(
 ) -> Result<()> {
     let expires_at = now.plus(LIFETIME);
     store::set_expiry(tx, app.id, &plan.withdrawn, now).await?;
-    store::set_expiry(tx, app.id, &plan.renewed, expires_at).await?;
     for (id, running) in &plan.again {
         let again = Again {
             id: *id,

@@ -63,7 +63,7 @@ const OF_SURVEYS: [(&str, &str); 6] = [
     ("shown", "displayed"),
     ("displayed", "displayed"),
     ("started", "started"),
-    ("answered", "started"),
+    ("answered", "answered"),
     ("completed", "completed"),
     ("dismissed", "dismissed"),
 ];

@@ -190,7 +190,8 @@ fn the_first_and_last_visit_are_instants() {
 
 #[test]
 fn interactions_are_of_some_campaigns_or_any_and_within_days() {
-    let done = json!({"s1": {"displayed": "2025-12-01T00:00:00.000Z", "completed": "2025-12-31T12:00:00.000Z"}});
+    let done = json!({"s1": {"displayed": "2025-12-01T00:00:00.000Z", "completed": "2025-12-31T12:00:00.000Z"},
+        "s3": {"started": "2025-12-31T12:00:00.000Z"}});
     let leaf = |more: Value| {
         let mut leaf = json!({"kind": "survey_interaction", "interaction": "completed"});
         for (key, value) in more.as_object().unwrap() {
@@ -203,6 +204,8 @@ fn interactions_are_of_some_campaigns_or_any_and_within_days() {
         (json!({"surveyIds": ["S1", "s2"]}), true),
         (json!({"surveyIds": ["s2"]}), false),
         (json!({"interaction": "dismissed"}), false),
+        (json!({"interaction": "started"}), true),
+        (json!({"interaction": "answered"}), false),
         (json!({"interaction": "shown"}), true),
         (json!({"withinDays": 1}), true),
         (json!({"interaction": "displayed", "withinDays": 30}), false),

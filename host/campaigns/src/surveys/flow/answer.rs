@@ -77,7 +77,7 @@ pub fn check(question: &Question, spec: &Spec, value: &Value) -> Checked {
             Value::Bool(true) => Ok(Value::Bool(true)),
             _ => wrong_type("consent is given by true"),
         },
-        Spec::Contact(fields) => contact(value, fields),
+        Spec::Contact(fields) => contact(value, fields, question.required),
         Spec::Statement => Ok(Value::Null),
         Spec::Link => one_of(value, &["clicked"]),
     }
@@ -339,7 +339,7 @@ fn date(value: &Value, min: Option<&str>, max: Option<&str>) -> Checked {
     Ok(value.clone())
 }
 
-fn contact(value: &Value, fields: &[(String, bool)]) -> Checked {
+fn contact(value: &Value, fields: &[(String, bool)], required: bool) -> Checked {
     let Some(object) = value.as_object() else {
         return wrong_type("an object with a text for each field");
     };
@@ -358,9 +358,12 @@ fn contact(value: &Value, fields: &[(String, bool)]) -> Checked {
             return refuse(&pointer, "invalid", detail);
         }
     }
-    for (id, required) in fields {
-        let filled = object.get(id).and_then(Value::as_str);
-        if *required && filled.is_none_or(|text| text.trim().is_empty()) {
+    let is_filled = |id: &str| {
+        let text = object.get(id).and_then(Value::as_str);
+        text.is_some_and(|text| !text.trim().is_empty())
+    };
+    for (id, is_required) in fields {
+        if *is_required && !is_filled(id) {
             let pointer = format!("/{}", escaped(id));
             return refuse(
                 &pointer,
@@ -368,6 +371,9 @@ fn contact(value: &Value, fields: &[(String, bool)]) -> Checked {
                 format!("the field `{id}` must be filled in"),
             );
         }
+    }
+    if required && !fields.iter().any(|(id, _)| is_filled(id)) {
+        return refuse("", "required", "the question must be answered");
     }
     if object.is_empty() {
         return wrong_type("at least one field");

@@ -399,7 +399,8 @@ impl Making<'_> {
         if !store::grow(&mut tx, self.key, self.size_bytes).await? {
             return Err(Error::Failed(GONE.to_owned()));
         }
-        // Nothing is further than with the last piece. Whoever has the job now makes an archive of its own.
+        // Another process may have taken the job over since the last piece: then this fails, and the other one's size and SHA-256
+        // stay.
         self.job
             .advance(&mut tx, &(), self.chunks, None, now)
             .await?;

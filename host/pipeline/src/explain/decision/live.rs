@@ -12,11 +12,11 @@ use nudge_records::scheduled_work;
 use nudge_wasm::{Plugin, trigger};
 use uuid::Uuid;
 
-use super::{Error, ONLY, ViewScope, as_item, session, view};
+use super::view::{ViewScope, as_item, session, view};
+use super::{Error, ONLY, subject};
 use crate::groups;
 use crate::projection::Subject;
 use crate::services::Services;
-use crate::store;
 
 /// For which campaigns somebody is, and of which that can't be said now.
 #[derive(Debug, Default)]
@@ -35,8 +35,9 @@ struct UndecidedCampaign<'a> {
 }
 
 /// For which campaigns consent, the sample, the schedule and the audience let somebody have them now. What waits for nothing
-/// disturbs nobody, so that the app's quiet hours do not count. Nothing is counted, and nothing takes effect. Each plugin is asked once for all of its campaigns, as by a run of them; if it fails, once more
-/// for each by itself, so that a campaign is no other's trouble.
+/// disturbs nobody, so that the app's quiet hours do not count. Nothing is counted, and nothing takes effect. Each plugin is
+/// asked once for all of its campaigns, as by a run of them; if it fails, once more for each by itself, so that a campaign is
+/// no other's trouble.
 pub async fn all_for(
     services: &Services,
     app: &App,
@@ -49,9 +50,9 @@ pub async fn all_for(
     }
     let now = services.clock.now();
     let mut tx = services.db.read().await?;
-    let found = store::subjects(&mut tx, app.id, vec![alias]).await?;
+    let subject = subject(&mut tx, app, alias).await?;
     drop(tx);
-    let Some((_, subject)) = found.into_iter().next() else {
+    let Some(subject) = subject else {
         return Ok(live);
     };
     let mut by_plugin: HashMap<usize, Vec<UndecidedCampaign<'_>>> = HashMap::new();

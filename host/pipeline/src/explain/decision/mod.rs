@@ -9,6 +9,7 @@
 mod kept;
 pub mod live;
 mod recalled;
+mod view;
 
 pub use kept::ask_kept;
 
@@ -19,22 +20,16 @@ use kept::kept;
 use nudge_apps::App;
 use nudge_campaigns::campaign::ActiveCampaign;
 use nudge_db::{Timestamp, Tx};
-use nudge_platform::event_names::SESSION_BEGAN;
-use nudge_platform::id;
 use nudge_plugin_runtime::{Lost, Reading, Unloadable};
-use nudge_records::decisions;
-use nudge_records::decisions::record::{Item, Record};
 use nudge_records::decisions::transcript::Heard;
 use nudge_records::events::store::Stored;
-use nudge_records::scheduled_work;
 use nudge_wasm::Plugin;
 use nudge_wasm::trigger::{self, Explanation, TimerChange};
-use parking_lot::Mutex;
-use recalled::{Recalled, events_at, past};
-use tokio::runtime::Handle;
+use recalled::Recalled;
 use uuid::Uuid;
+use view::{ViewScope, as_item, session, view};
 
-use crate::facts::{Ledger, Read, View};
+use crate::facts::View;
 use crate::groups;
 use crate::projection::Subject;
 use crate::services::Services;
@@ -126,14 +121,6 @@ pub enum Error {
     Storage(#[from] nudge_db::Error),
 }
 
-/// A decision that was kept, and the place of the event in it.
-struct FoundDecision {
-    id: Uuid,
-    record: Record,
-    campaign: usize,
-    item: usize,
-}
-
 /// What the plugin is asked.
 struct Call {
     plugin: Arc<Plugin>,
@@ -148,8 +135,8 @@ struct Call {
 
 /// The subject of an alias; none: it is gone.
 pub async fn person(tx: &mut Tx, app: &App, alias: i64) -> nudge_db::Result<Option<Person>> {
-    let found = store::subjects(tx, app.id, vec![alias]).await?;
-    Ok(found.into_iter().next().map(|(_, subject)| Person {
+    let subject = subject(tx, app, alias).await?;
+    Ok(subject.map(|subject| Person {
         id: subject.id,
         may_message: subject.may_message(app),
         timezone: subject.timezone,
@@ -223,7 +210,7 @@ async fn make(services: &Services, app_id: Uuid, call: Call) -> Result<Told, Err
         call.plugin.evaluate(call.batch, Box::new(call.facts))
     });
     let outcome = made.await?.map_err(|failed| {
-        if failed.is_the_hosts() || failed.was_starved() {
+        if failed.is_inconclusive() {
             Error::Unavailable(failed)
         } else {
             Error::Failed(failed.detail())
@@ -337,242 +324,4 @@ async fn as_of(
     let campaigns = [question.running];
     let scope = ViewScope::new(&campaigns, before, until);
     view(tx, services, question.app, subject, scope).await
-}
-
-/// A call like the one that was kept: the subject's items up to the event, under the one campaign. None: something
-/// that it takes is gone.
-async fn recall(
-    tx: &mut Tx,
-    services: &Services,
-    app: &App,
-    subject: &Subject,
-    plugin: Arc<Plugin>,
-    found: FoundDecision,
-) -> nudge_db::Result<Option<Call>> {
-    let FoundDecision {
-        id,
-        mut record,
-        campaign: place,
-        item: last,
-    } = found;
-    let heard = record.heard.take().unwrap_or_default();
-    let (Some(campaign), Some(item)) = (record.campaigns.get(place), record.items.get(last)) else {
-        return Ok(None);
-    };
-    let number = item.subject;
-    let campaign_version = Some(campaign.version);
-    let could_message = could_message(&record, number);
-    let until_it = (0_u32..).zip(&record.items).take(last + 1);
-    let own: Vec<(u32, &Item)> = until_it
-        .filter(|(_, item)| item.subject == number)
-        .collect();
-    let events = events_at(tx, app.id, &seqs(&own, &heard)).await?;
-    let Some(config) = decisions::store::config(tx, app.id, campaign.config).await? else {
-        return Ok(None);
-    };
-    let Some(items) = given(&own, &events, &record.beginnings) else {
-        return Ok(None);
-    };
-    let concerned = (0_u32..).zip(own.iter().map(|(place, _)| place));
-    let concerned = concerned.filter(|(_, place)| campaign.items.contains(place));
-    let batch = trigger::Batch {
-        now: record.now,
-        campaigns: vec![trigger::Campaign {
-            id: campaign.id,
-            config: config.text,
-            properties: config.properties,
-            items: concerned.map(|(number, _)| number).collect(),
-        }],
-        explaining: true,
-        seed: record.seed,
-        items,
-    };
-    let item = u32::try_from(batch.items.len().saturating_sub(1)).unwrap_or(u32::MAX);
-    let scope = ViewScope::new(&[], before(&own, subject), Timestamp(record.now));
-    let now = view(tx, services, app, subject.clone(), scope).await?;
-    Ok(Some(Call {
-        plugin,
-        batch,
-        facts: Recalled {
-            heard,
-            places: (u32::try_from(place).unwrap_or(u32::MAX), number),
-            past: events.into_iter().map(past).collect(),
-            now,
-        },
-        item,
-        decided_at: id::made_at(id),
-        campaign_version,
-        could_message,
-    }))
-}
-
-/// Whether a subject of a decision could be messaged, if that was noted.
-fn could_message(record: &Record, number: u32) -> Option<bool> {
-    let not_to_message = record.not_to_message.as_ref()?;
-    Some(!not_to_message.contains(&number))
-}
-
-/// The numbers of the events that a call is about, or that it was told of.
-fn seqs(items: &[(u32, &Item)], heard: &Heard) -> Vec<i64> {
-    let own = items.iter().map(|(_, item)| item.seq);
-    own.chain(heard.histories.values().flatten().copied())
-        .collect()
-}
-
-/// The number of the event before which a subject is known for a call about some items: the first one that arrived. For a
-/// timer that of now is taken: its own event is long past.
-fn before(items: &[(u32, &Item)], subject: &Subject) -> i64 {
-    let is_timer = items.last().is_some_and(|(_, item)| item.timer.is_some());
-    let arrived = |item: &&Item| item.timer.is_none() && item.seq >= 0;
-    match items.iter().map(|(_, item)| *item).find(arrived) {
-        Some(first) if !is_timer => first.seq,
-        _ => subject.last_seq.saturating_add(1),
-    }
-}
-
-/// Items of a decision, each as the plugin got it; those among `beginnings` were the beginnings of sessions. None: one is gone.
-fn given(
-    own: &[(u32, &Item)],
-    events: &HashMap<i64, Stored>,
-    beginnings: &[u32],
-) -> Option<Vec<trigger::Item>> {
-    let item = |(number, item): &(u32, &Item)| {
-        let timer = item.timer.as_ref().map(|(key, payload)| trigger::Timer {
-            key: key.clone(),
-            payload: payload.clone(),
-        });
-        // The event of a campaign's own occasion is stored nowhere.
-        let occasion = scheduled_work::instant_of(item.seq);
-        let occasion = occasion.map(|at| scheduled_work::event_with_id(item.event_id, at));
-        let stored = occasion.as_ref().or_else(|| events.get(&item.seq))?;
-        let mut given = as_item(stored, item.session, timer, item.received);
-        if beginnings.contains(number) {
-            given.name = SESSION_BEGAN.into();
-        }
-        Some(given)
-    };
-    own.iter().map(item).collect()
-}
-
-/// How much of a subject a plugin is to know.
-struct ViewScope<'a> {
-    /// The campaigns of which it is told its state.
-    campaigns: &'a [&'a ActiveCampaign],
-    /// Events from this number on have not happened.
-    before: i64,
-    /// Facts are as of this instant.
-    until: Timestamp,
-}
-
-impl<'a> ViewScope<'a> {
-    fn new(campaigns: &'a [&'a ActiveCampaign], before: i64, until: Timestamp) -> Self {
-        Self {
-            campaigns,
-            before,
-            until,
-        }
-    }
-}
-
-/// What is known of a subject as of before an event, as far as it is still known.
-async fn view(
-    tx: &mut Tx,
-    services: &Services,
-    app: &App,
-    mut subject: Subject,
-    scope: ViewScope<'_>,
-) -> nudge_db::Result<View> {
-    subject.last_seq = scope.before - 1;
-    let properties = store::properties(tx, app.id, &[subject.id]).await?;
-    let pairs = scope.campaigns.iter().map(|it| (it.id, subject.id));
-    let mut stored = store::states(tx, app.id, pairs.collect()).await?;
-    stored.retain(|(id, _), stored| {
-        let running = scope.campaigns.iter().find(|it| it.id == *id);
-        running.is_some_and(|it| it.accepted.inherits(stored.plugin.as_deref()))
-    });
-    let beside = stored.iter();
-    let beside = beside.map(|((campaign, _), stored)| (ONLY, *campaign, stored.clone()));
-    let read = Read::beside(beside);
-    let states = scope
-        .campaigns
-        .iter()
-        .enumerate()
-        .filter_map(|(number, running)| {
-            let stored = stored.remove(&(running.id, subject.id))?;
-            Some(((number, ONLY), stored.state))
-        });
-    let states = states.collect();
-    let ledger = Ledger {
-        app_id: app.id,
-        db: services.db.clone(),
-        runtime: Handle::current(),
-        subjects: vec![subject],
-        properties,
-        read,
-        states,
-        earlier: Vec::new(),
-        aliases: HashMap::new(),
-        until: scope.until,
-    };
-    Ok(View {
-        ledger: Arc::new(Mutex::new(ledger)),
-        campaigns: (0..scope.campaigns.len()).collect(),
-        transcript: None,
-    })
-}
-
-fn session(number: i64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-fn as_item(
-    stored: &Stored,
-    session: u32,
-    timer: Option<trigger::Timer>,
-    received: i64,
-) -> trigger::Item {
-    let event = &stored.event;
-    trigger::Item {
-        subject: ONLY,
-        event_id: event.id,
-        name: Arc::clone(&event.name),
-        timestamp: event.timestamp.0,
-        received,
-        session,
-        properties: Arc::clone(&event.properties),
-        timer,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_event_that_was_decided_about_together_with_an_occasion_is_known_with_it() {
-        let at = Timestamp(60_000_000);
-        let item = |seq, id| Item {
-            seq,
-            event_id: Uuid::from_u128(id),
-            subject: 0,
-            session: 1,
-            received: at.0,
-            timer: None,
-        };
-        let (occasion, event) = (item(scheduled_work::seq_of(at), 1), item(512, 2));
-        let items = [(0, &occasion), (1, &event)];
-        let stored = Stored {
-            seq: 512,
-            ..scheduled_work::event_with_id(event.event_id, at)
-        };
-        let given = given(&items, &HashMap::from([(512, stored)]), &[]);
-        let ids = given.map(|given| given.iter().map(|item| item.event_id).collect::<Vec<_>>());
-        assert_eq!(ids, Some(vec![occasion.event_id, event.event_id]));
-        let subject = Subject {
-            last_seq: 2_000,
-            ..Subject::nobody()
-        };
-        assert_eq!(before(&items, &subject), 512);
-        assert_eq!(before(&items[..1], &subject), 2_001);
-    }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use nudge_db::Tx;
-use nudge_records::decisions::transcript::Heard;
+use nudge_records::decisions::transcript::{Heard, HistoryQuestion};
 use nudge_records::events;
 use nudge_records::events::store::Stored;
 use nudge_wasm::trigger::Facts;
@@ -81,7 +81,7 @@ impl Facts for Recalled {
         since: Option<i64>,
         at_most: u32,
     ) -> Result<u32, FactsUnavailable> {
-        let question = (self.places.1, name.to_owned(), since, at_most);
+        let question = HistoryQuestion::new(self.places.1, name, since, at_most);
         match self.heard.counts.get(&question) {
             Some(answer) => Ok(*answer),
             None => self.now.count_events(subject, name, since, at_most),
@@ -95,7 +95,7 @@ impl Facts for Recalled {
         since: Option<i64>,
         limit: u32,
     ) -> Result<Vec<PastEvent>, FactsUnavailable> {
-        let question = (self.places.1, name.to_owned(), since, limit);
+        let question = HistoryQuestion::new(self.places.1, name, since, limit);
         match self.heard.histories.get(&question) {
             Some(seqs) => {
                 let known = seqs.iter().filter_map(|seq| self.past.get(seq).cloned());

@@ -1,6 +1,6 @@
 //! Which process sends which message, and what came of it, in the database. A server's processes share all apps.
 
-use nudge_apps::webhooks::in_hand::Claimed;
+use nudge_apps::webhooks::in_hand::ClaimedMessage;
 use nudge_db::{IS, Result, Rows, Timestamp, Tx};
 use nudge_platform::claims::Claims;
 use uuid::Uuid;
@@ -142,7 +142,7 @@ pub(crate) async fn claim(
     webhook: &EndpointRow,
     now: Timestamp,
     limit: usize,
-) -> Result<Vec<Claimed>> {
+) -> Result<Vec<ClaimedMessage>> {
     let skip_locked = tx.dialect().skip_locked();
     tx.sql(
         "UPDATE webhook_messages SET node = $4 WHERE id IN (

@@ -24,12 +24,12 @@ pub use share::HANDED_TOGETHER;
 #[derive(Clone, Debug)]
 pub struct DeliveriesInHand {
     node: Uuid,
-    held: Arc<Mutex<Held>>,
-    handover: Handover<Ready>,
+    held: Arc<Mutex<HeldDeliveries>>,
+    handover: Handover<ReadyDeliveries>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct HeldDeliveries {
     /// Whether anybody sends.
     is_open: bool,
     deliveries: HashSet<Uuid>,
@@ -69,11 +69,11 @@ pub struct Places {
 
 /// Deliveries that were made as claimed.
 #[derive(Debug)]
-pub struct Ready {
+pub struct ReadyDeliveries {
     /// The app.
     pub app_id: Uuid,
     /// The deliveries, all of one urgency.
-    pub deliveries: Vec<Claimed>,
+    pub deliveries: Vec<ClaimedDelivery>,
     /// Their places.
     pub places: Places,
 }
@@ -81,7 +81,7 @@ pub struct Ready {
 /// A delivery that this process has claimed.
 #[derive(Clone, Debug, nudge_db::FromRow)]
 #[expect(missing_docs, reason = "the columns of the table")]
-pub struct Claimed {
+pub struct ClaimedDelivery {
     pub id: Uuid,
     pub campaign_id: Uuid,
     pub campaign_version: i64,
@@ -112,7 +112,7 @@ impl DeliveriesInHand {
     }
 
     /// What is made as claimed comes here from now on. None: it goes to somebody else already.
-    pub fn open(&self) -> Option<UnboundedReceiver<Ready>> {
+    pub fn open(&self) -> Option<UnboundedReceiver<ReadyDeliveries>> {
         let made = self.handover.open()?;
         self.held.lock().is_open = true;
         Some(made)
@@ -159,7 +159,7 @@ impl DeliveriesInHand {
     }
 
     /// Takes places for deliveries of an urgency of an app.
-    pub fn take(&self, app_id: Uuid, urgency: Urgency, deliveries: &[Claimed]) -> Places {
+    pub fn take(&self, app_id: Uuid, urgency: Urgency, deliveries: &[ClaimedDelivery]) -> Places {
         let taken: HashSet<Uuid> = deliveries.iter().map(|delivery| delivery.id).collect();
         let at_providers = self.held.lock().add(app_id, urgency, &taken);
         Places {
@@ -177,8 +177,8 @@ impl DeliveriesInHand {
         app_id: Uuid,
         deliveries: &mut [NewDelivery],
         now: Timestamp,
-    ) -> Reserved {
-        let mut reserved = Reserved {
+    ) -> ReservedDeliveries {
+        let mut reserved = ReservedDeliveries {
             of: self.clone(),
             ready: Vec::new(),
             are_some_left: false,
@@ -199,7 +199,7 @@ impl DeliveriesInHand {
             drop(held);
             let mut claimed = Vec::new();
             for delivery in waiting {
-                let row = (claimed.len() < room).then(|| Claimed::of(delivery, now));
+                let row = (claimed.len() < room).then(|| ClaimedDelivery::of(delivery, now));
                 // What can't be written is told of where it is written.
                 if let Some(Ok(row)) = row {
                     delivery.node = Some(self.node);
@@ -210,7 +210,7 @@ impl DeliveriesInHand {
             }
             if !claimed.is_empty() {
                 let places = self.take(app_id, urgency, &claimed);
-                reserved.ready.push(Ready {
+                reserved.ready.push(ReadyDeliveries {
                     app_id,
                     deliveries: claimed,
                     places,
@@ -232,7 +232,7 @@ impl DeliveriesInHand {
     }
 }
 
-impl Held {
+impl HeldDeliveries {
     fn of_app(&self, app_id: Uuid) -> usize {
         self.apps.get(&app_id).map_or(0, |app| app.deliveries)
     }
@@ -289,14 +289,14 @@ impl Drop for Places {
 /// Deliveries that are made as claimed, and their places. Where it is dropped, as when a client goes away, the places are free;
 /// if the deliveries were made nevertheless, the sender gives up their claims.
 #[derive(Debug)]
-pub struct Reserved {
+pub struct ReservedDeliveries {
     of: DeliveriesInHand,
-    ready: Vec<Ready>,
+    ready: Vec<ReadyDeliveries>,
     /// Whether there was no room for some.
     are_some_left: bool,
 }
 
-impl Reserved {
+impl ReservedDeliveries {
     /// Gives the sender those that are made now, and has it look for the others. Call it after the commit.
     pub fn send(mut self, made: &HashSet<Uuid>) {
         for mut ready in std::mem::take(&mut self.ready) {
@@ -311,7 +311,7 @@ impl Reserved {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedDeliveries {
     fn drop(&mut self) {
         if !self.ready.is_empty() {
             self.ready.clear();
@@ -320,7 +320,7 @@ impl Drop for Reserved {
     }
 }
 
-impl Claimed {
+impl ClaimedDelivery {
     /// A delivery as it is once it is made.
     fn of(delivery: &NewDelivery, now: Timestamp) -> nudge_db::Result<Self> {
         let event = delivery.event;
@@ -330,8 +330,8 @@ impl Claimed {
             campaign_version: delivery.campaign_version,
             variant_id: delivery.variant_id,
             subject_id: delivery.subject_id,
-            alias_number: event.map(|event| event.0),
-            event_seq: event.map(|event| event.1),
+            alias_number: event.map(|event| event.alias),
+            event_seq: event.map(|event| event.seq),
             data: delivery.data.clone(),
             test: delivery.test,
             status: delivery.status.name().to_owned(),
@@ -349,6 +349,7 @@ impl Claimed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::EventRef;
 
     const APP: Uuid = Uuid::from_u128(1);
     const NODE: Uuid = Uuid::from_u128(2);
@@ -360,7 +361,11 @@ mod tests {
             campaign_version: 3,
             variant_id: Uuid::nil(),
             subject_id: Uuid::nil(),
-            event: Some((4, 5, Uuid::nil())),
+            event: Some(EventRef {
+                alias: 4,
+                seq: 5,
+                id: Uuid::nil(),
+            }),
             data: None,
             idempotency_key: None,
             test: false,
@@ -383,7 +388,7 @@ mod tests {
         deliveries.iter().filter(|it| it.node.is_some()).count()
     }
 
-    fn ids(deliveries: &[Claimed]) -> Vec<u128> {
+    fn ids(deliveries: &[ClaimedDelivery]) -> Vec<u128> {
         deliveries.iter().map(|it| it.id.as_u128()).collect()
     }
 

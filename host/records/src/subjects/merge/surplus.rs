@@ -52,16 +52,8 @@ pub(super) async fn withdraw(
     now: Timestamp,
 ) -> Result<()> {
     for campaign_id in campaigns {
-        let body: Option<String> = tx
-            .sql(
-                "SELECT body FROM campaign_versions WHERE app_id = $1 AND campaign_id = $2
-                 ORDER BY version DESC LIMIT 1",
-            )
-            .bind(app_id)
-            .bind(*campaign_id)
-            .fetch_value()
-            .await?;
-        let Some(limit) = body.map(|body| limit(&body)).transpose()?.flatten() else {
+        let newest = newest(tx, app_id, *campaign_id).await?;
+        let Some(limit) = newest.as_ref().and_then(limit) else {
             continue;
         };
         let surplus = surplus(tx, app_id, winner, *campaign_id, limit, now).await?;
@@ -111,18 +103,34 @@ async fn surplus(
     Ok(open.into_iter().skip(left).map(|offer| offer.id).collect())
 }
 
+/// The newest version of a campaign.
+pub(super) async fn newest(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Option<Value>> {
+    let body: Option<String> = tx
+        .sql(
+            "SELECT body FROM campaign_versions WHERE app_id = $1 AND campaign_id = $2
+             ORDER BY version DESC LIMIT 1",
+        )
+        .bind(app_id)
+        .bind(campaign_id)
+        .fetch_value()
+        .await?;
+    body.map(|body| serde_json::from_str(&body))
+        .transpose()
+        .map_err(|cause| Error::corrupt("campaign_versions", "body", cause))
+}
+
+/// Whether a campaign fires once for a person.
+pub(super) fn is_once(body: &Value) -> bool {
+    let mode = body.pointer("/trigger/occurrence/mode");
+    mode.and_then(Value::as_str) == Some("once")
+}
+
 /// What a campaign says of how many one person gets.
-fn limit(body: &str) -> Result<Option<Limit>> {
-    let body: Value = serde_json::from_str(body)
-        .map_err(|cause| Error::corrupt("campaign_versions", "body", cause))?;
-    if body
-        .pointer("/trigger/occurrence/mode")
-        .and_then(Value::as_str)
-        == Some("once")
-    {
-        return Ok(Some((1, None)));
+fn limit(body: &Value) -> Option<Limit> {
+    if is_once(body) {
+        return Some((1, None));
     }
     // What was saved could be read.
     let cap = FrequencyCap::read(body.get("frequencyCap"), "");
-    Ok(cap.ok().and_then(|cap| cap.per_subject))
+    cap.ok().and_then(|cap| cap.per_subject)
 }

@@ -69,6 +69,13 @@ fn answers_that_questions_take_are_kept() {
             ),
             json!([{"mail": "x"}, {"mail": "x", "name": ""}]),
         ),
+        (
+            typed(
+                "contact_info",
+                json!({"fields": [{"id": "mail", "label": "M"}, {"id": "name", "label": "N"}]}),
+            ),
+            json!([{"name": "x"}, {"mail": " ", "name": "x"}]),
+        ),
         (typed("statement", json!({})), json!([null])),
         (typed("link", json!({})), json!(["clicked"])),
     ] {
@@ -108,6 +115,7 @@ fn answers_that_questions_do_not_take_are_refused() {
     let picture = json!({"options": [{"id": "a", "label": "A", "imageUrl": "https://a.b/c"}, {"id": "b", "label": "B", "imageUrl": "https://a.b/c"}]});
     let matrix = json!({"rows": options(), "columns": options()});
     let fields = json!({"fields": [{"id": "mail", "label": "M", "required": true}]});
+    let optional = json!({"fields": [{"id": "mail", "label": "M"}, {"id": "name", "label": "N"}]});
     for (question, value, pointer, code) in [
         (typed("nps", json!({})), json!(11), "", "out_of_range"),
         (typed("nps", json!({})), json!(-1), "", "out_of_range"),
@@ -313,6 +321,13 @@ fn answers_that_questions_do_not_take_are_refused() {
             "/mail",
             "invalid",
         ),
+        (
+            typed("contact_info", optional.clone()),
+            json!({"mail": " ", "name": ""}),
+            "",
+            "required",
+        ),
+        (typed("contact_info", optional), json!({}), "", "required"),
         (
             typed("contact_info", fields),
             json!({"mail": "x", "fax": "y"}),
