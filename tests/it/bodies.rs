@@ -49,6 +49,20 @@ fn brotli(text: &[u8]) -> Vec<u8> {
     compressed
 }
 
+fn large_brotli(text: &[u8]) -> Vec<u8> {
+    let params = brotli::enc::BrotliEncoderParams {
+        quality: 5,
+        large_window: true,
+        lgwin: 30,
+        ..Default::default()
+    };
+    let mut compressed = Vec::new();
+    let mut encoder = brotli::CompressorWriter::with_params(&mut compressed, 4096, &params);
+    encoder.write_all(text).unwrap();
+    drop(encoder);
+    compressed
+}
+
 async fn post_compressed(app: &TestApp, ada: &Session, encoding: &str, body: Vec<u8>) -> Answer {
     let request = app.request(Method::POST, "/v1/sdk/ingest", &ada.credential());
     let request = request
@@ -90,10 +104,18 @@ async fn a_body_has_at_most_1_mib(app: &mut TestApp) {
     post_compressed(app, &ada, "gzip", bomb)
         .await
         .refused(413, "payload_too_large");
-    let bomb = zstd::bulk::compress(&vec![b' '; 64 * MIB], 1).unwrap();
+    let blanks = vec![b' '; 64 * MIB];
+    let bomb = zstd::bulk::compress(&blanks, 1).unwrap();
     post_compressed(app, &ada, "zstd", bomb)
         .await
         .refused(413, "payload_too_large");
+    post_compressed(app, &ada, "br", brotli(&blanks))
+        .await
+        .refused(413, "payload_too_large");
+    // One with a window that HTTP's `br` does not have (RFC 7932, 9.1).
+    post_compressed(app, &ada, "br", large_brotli(&blanks))
+        .await
+        .refused(400, "invalid_encoding");
 
     let name = "x".repeat(MIB);
     let answer = app

@@ -263,6 +263,31 @@ async fn one_address_begins_so_many_sessions() {
     too_many(&track(3).await, "sessions");
     assert_eq!(track(1).await.status, 200);
     assert_eq!(app.count("subjects").await, before + 3 + 1 + 3);
+
+    app.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_person_whom_a_batch_names_first_counts() {
+    let app = limited(|config| {
+        config.server.trusted_proxies = 1;
+        config.rate_limits.sessions = bucket(3);
+    })
+    .await;
+    let before = app.count("subjects").await;
+    let batch = async |people: std::ops::Range<usize>, from: &str| {
+        let key = Credential::none().and("x-write-key", &app.access.write_key);
+        let key = key.and("x-forwarded-for", from);
+        let messages = people.map(|number| json!({"type": "track", "anonymousId": format!("named-{number}"), "event": "opened"}));
+        let body = json!({"batch": messages.collect::<Vec<_>>()});
+        app.post("/v1/compat/v1/batch", &key, &body).await
+    };
+    too_many(&batch(0..5, "192.0.2.1").await, "sessions");
+    assert!(app.count("subjects").await <= before + 3);
+    // Those for whom there was room are nobody new to the next request.
+    assert_eq!(batch(10..13, "192.0.2.2").await.status, 200);
+    too_many(&batch(10..14, "192.0.2.2").await, "sessions");
+    assert_eq!(batch(10..13, "192.0.2.2").await.status, 200);
     app.finish().await;
 }
 

@@ -69,9 +69,13 @@ impl Stranger {
         }
     }
 
-    /// Counts a session that they begin, or somebody new whom they name.
-    pub fn charge_session(&self, services: &Services, app: &App) -> Result<(), ApiError> {
-        charge_session(&self.0, services, app)
+    /// Counts somebody new whom they name, like a session that begins. A request may name several.
+    pub fn charge_person(&self, services: &Services, app: &App) -> Result<(), ApiError> {
+        let Some(address) = address(&self.0, services) else {
+            return Ok(());
+        };
+        let (now, share) = (services.clock.now(), share_of(app.id, address));
+        request_context::charge_each(&self.0, &services.rate_limits, now, Policy::Sessions, share)
     }
 }
 

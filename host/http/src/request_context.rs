@@ -282,12 +282,24 @@ pub fn charge(
     owner: [u8; 16],
 ) -> Result<(), ApiError> {
     let notes = Notes::of(&parts.extensions);
-    let mut inner = notes.0.lock();
-    if inner.quotas.iter().any(|quota| quota.policy == policy) {
+    let is_counted = |quota: &Quota| quota.policy == policy;
+    if notes.0.lock().quotas.iter().any(is_counted) {
         return Ok(());
     }
-    let outcome = limits.charge(policy, owner, now);
-    match outcome {
+    charge_each(parts, limits, now, policy, owner)
+}
+
+/// Counts one of the things that a request asks for under a policy, as each person whom it names.
+pub fn charge_each(
+    parts: &Parts,
+    limits: &RateLimits,
+    now: Timestamp,
+    policy: Policy,
+    owner: [u8; 16],
+) -> Result<(), ApiError> {
+    let notes = Notes::of(&parts.extensions);
+    let mut inner = notes.0.lock();
+    match limits.charge(policy, owner, now) {
         None => Ok(()),
         Some(Ok(quota)) => {
             inner.note(quota);

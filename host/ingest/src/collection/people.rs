@@ -227,7 +227,7 @@ impl Collection<'_> {
         drop(tx);
         match known {
             Some(_) => Ok(()),
-            None => self.caller.charge_session(self.services, self.app),
+            None => self.caller.charge_person(self.services, self.app),
         }
     }
 
