@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::calls::Calls;
 use super::effects::{self, Effects};
-use super::evaluate::{Decided, Decisions, Evaluation, Item, Unavailable};
+use super::evaluate::{Decided, Decisions, Evaluation, Item};
 use super::facts::Ledger;
 use super::groups::{self, Group};
 use super::memory::{self, Recalled};
@@ -301,11 +301,8 @@ async fn evaluate(
         )
     };
     match traces::within(span, evaluated).await {
-        Ok(Ok(decided)) => Ok(decided),
-        Ok(Err(Unavailable(reason))) => {
-            let unknown = || nudge_db::Error::unavailable(std::io::Error::other("no facts"));
-            Err(Trouble::Database(reason.unwrap_or_else(unknown)))
-        }
+        // A question that was not answered is no conflict, whatever the database said.
+        Ok(decided) => decided.map_err(Trouble::Database),
         Err(lost) => Err(Trouble::Lost(lost)),
     }
 }

@@ -151,10 +151,6 @@ pub(super) struct Decided {
     pub calls: Calls,
 }
 
-/// The host could not answer a plugin's question, for this reason if it is known; the batch must be tried again.
-#[derive(Debug)]
-pub(super) struct Unavailable(pub Option<nudge_db::Error>);
-
 /// One batch, and the plugin that is asked about a part of it.
 pub(super) struct Evaluation {
     pub(super) plugin: Arc<Plugin>,
@@ -194,8 +190,9 @@ impl Evaluation {
         }
     }
 
-    /// Decides everything, plugin by plugin. Blocks.
-    pub(super) fn run(mut self, groups: &[Group]) -> Result<Decided, Unavailable> {
+    /// Decides everything, plugin by plugin. Blocks. It fails where the host could not answer a plugin's question; the batch must
+    /// be tried again.
+    pub(super) fn run(mut self, groups: &[Group]) -> nudge_db::Result<Decided> {
         for group in groups {
             self.plugin = Arc::clone(&group.plugin);
             self.period = Arc::clone(&group.period);
@@ -223,7 +220,7 @@ impl Evaluation {
     }
 
     /// Decides some items under some campaigns.
-    fn decide(&mut self, items: &[usize], routes: &Routes) -> Result<(), Unavailable> {
+    fn decide(&mut self, items: &[usize], routes: &Routes) -> nudge_db::Result<()> {
         let routes = restrict(routes, items);
         if routes.is_empty() {
             return Ok(());
@@ -246,7 +243,7 @@ impl Evaluation {
             }
             Err(failed) if failed.is_the_hosts() => {
                 self.note((items, &routes), CallOutcome::Unavailable, *failed.call);
-                Err(Unavailable(self.ledger.lock().read.failure.take()))
+                Err(self.ledger.lock().take_failure())
             }
             Err(failed) => {
                 self.failing += failed.call.elapsed;
@@ -326,7 +323,7 @@ impl Evaluation {
     }
 
     /// Halves the items, and when one is left, the campaigns, until what fails is one of each.
-    fn take_apart(&mut self, items: &[usize], routes: &Routes) -> Result<(), Unavailable> {
+    fn take_apart(&mut self, items: &[usize], routes: &Routes) -> nudge_db::Result<()> {
         if items.len() > 1 {
             let (first, second) = items.split_at(items.len() / 2);
             let before = self.ledger.lock().earlier.len();

@@ -78,7 +78,7 @@ pub(super) struct Read {
     /// Subjects whose saved properties nobody was expected to ask for: they are read when somebody does.
     pub without_properties: BTreeSet<u32>,
     /// Why the last question was not answered.
-    pub failure: Option<nudge_db::Error>,
+    failure: Option<nudge_db::Error>,
 }
 
 impl Read {
@@ -213,6 +213,12 @@ impl Ledger {
             self.read.newest.insert(place, newest);
         }
         Ok(())
+    }
+
+    /// Why the last question was not answered.
+    pub(super) fn take_failure(&mut self) -> nudge_db::Error {
+        let unknown = || nudge_db::Error::unavailable(std::io::Error::other("no facts"));
+        self.read.failure.take().unwrap_or_else(unknown)
     }
 
     fn subject(&self, subject: u32) -> Option<&Subject> {

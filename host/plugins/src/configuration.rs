@@ -134,11 +134,16 @@ impl Reading {
         })
     }
 
-    /// Whether events of this name are read. That of a campaign's own occasion is, whatever names are.
+    /// Whether events of this name are read.
     pub fn has_event(&self, name: &str) -> bool {
-        let matches = |read: &String| read == name || read == "*";
-        name == SCHEDULED || self.event_names.iter().any(matches)
+        reads_event(&self.event_names, name)
     }
+}
+
+/// Whether who reads events of `names` reads those of this name. That of a campaign's own occasion is read, whatever `names` are.
+pub(crate) fn reads_event(names: &[String], name: &str) -> bool {
+    let matches = |read: &String| read == name || read == "*";
+    name == SCHEDULED || names.iter().any(matches)
 }
 
 impl Configuration<'_> {

@@ -91,19 +91,25 @@ impl Projection {
         let mut fields = Fields::of(json);
         let learns = row.keys.is_empty();
         let (mut place, mut missed) = (0, 0);
-        while let Some((child, value)) = row.expected(&mut fields, &mut place).or_else(|| {
-            let (key, value) = fields.next()?;
-            let child = self.root.position(&key);
-            match key {
-                Cow::Borrowed(key) if learns => {
-                    row.keys.push((key, child));
-                    place = row.keys.len();
-                }
-                _ => missed += 1,
-            }
-            Some((child, value))
-        }) {
-            if let Some((_, child)) = child.and_then(|it| self.root.children.get(it)) {
+        loop {
+            let (position, value) = match row.expected(&mut fields, &mut place) {
+                Some(expected) => expected,
+                None => match fields.next() {
+                    Some((key, value)) => {
+                        let position = self.root.position(&key);
+                        match key {
+                            Cow::Borrowed(key) if learns => {
+                                row.keys.push((key, position));
+                                place = row.keys.len();
+                            }
+                            _ => missed += 1,
+                        }
+                        (position, value)
+                    }
+                    None => break,
+                },
+            };
+            if let Some(child) = self.root.child_at(position) {
                 child.take(value, row);
             }
         }
@@ -179,11 +185,16 @@ impl Node {
         self.children.binary_search_by(by_name).ok()
     }
 
+    /// The child at a position, if there is one.
+    fn child_at(&self, position: Option<usize>) -> Option<&Self> {
+        let (_, child) = self.children.get(position?)?;
+        Some(child)
+    }
+
     /// Reads an object's fields; one that breaks off has the properties that stand before that.
     fn read<'j>(&self, json: &'j str, row: &mut Row<'j>) {
         for (key, value) in Fields::of(json) {
-            let child = self.position(&key).and_then(|it| self.children.get(it));
-            if let Some((_, child)) = child {
+            if let Some(child) = self.child_at(self.position(&key)) {
                 child.take(value, row);
             }
         }

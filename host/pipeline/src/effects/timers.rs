@@ -30,24 +30,12 @@ pub(crate) struct TimerKey {
 #[derive(Clone, Debug)]
 pub(crate) struct NewTimer {
     pub id: Uuid,
-    pub campaign_id: Uuid,
-    pub subject_id: Uuid,
-    pub key: String,
+    pub timer_key: TimerKey,
     /// The plugin that sets it.
     pub plugin: Arc<Plugin>,
     pub due_at: Timestamp,
     pub payload: Vec<u8>,
     pub event_seq: i64,
-}
-
-impl NewTimer {
-    fn timer_key(&self) -> TimerKey {
-        TimerKey {
-            campaign_id: self.campaign_id,
-            subject_id: self.subject_id,
-            key: self.key.clone(),
-        }
-    }
 }
 
 impl Effects {
@@ -68,7 +56,7 @@ impl Effects {
                         .get(item)
                         .and_then(|item| self.timer(app, campaign, item, (key, at, payload)));
                     if let Some(timer) = timer {
-                        set.insert(timer.timer_key(), timer);
+                        set.insert(timer.timer_key.clone(), timer);
                     }
                 }
                 Timer::Cancel {
@@ -140,9 +128,11 @@ impl Effects {
         let at = Timestamp(at);
         Some(NewTimer {
             id: id::new(self.now),
-            campaign_id: running.id,
-            subject_id,
-            key,
+            timer_key: TimerKey {
+                campaign_id: running.id,
+                subject_id,
+                key,
+            },
             plugin: Arc::clone(plugin),
             due_at: self.earliest(item).map_or(at, |earliest| earliest.max(at)),
             payload,

@@ -211,9 +211,7 @@ impl Call {
             Err(failed) => failed,
         };
         if failed.is_the_hosts() {
-            let reason = self.ledger.lock().read.failure.take();
-            let unknown = || Error::unavailable(std::io::Error::other("no facts"));
-            return Err(reason.unwrap_or_else(unknown));
+            return Err(self.ledger.lock().take_failure());
         }
         if people.len() > 1 {
             let middle = people.start + people.len() / 2;

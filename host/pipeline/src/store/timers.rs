@@ -75,8 +75,8 @@ async fn delete_surplus(tx: &mut Tx, app_id: Uuid, timers: &[NewTimer]) -> Resul
     let owners: BTreeSet<(Uuid, Uuid, &str)> = limited
         .map(|timer| {
             (
-                timer.campaign_id,
-                timer.subject_id,
+                timer.timer_key.campaign_id,
+                timer.timer_key.subject_id,
                 &*timer.plugin.description().name,
             )
         })
@@ -121,9 +121,9 @@ pub(crate) async fn set(
     for chunk in timers.chunks(Rows::MOST) {
         let rows = Rows::new()
             .uuids(chunk.iter().map(|timer| timer.id))
-            .uuids(chunk.iter().map(|timer| timer.campaign_id))
-            .uuids(chunk.iter().map(|timer| timer.subject_id))
-            .texts(chunk.iter().map(|timer| timer.key.clone()))
+            .uuids(chunk.iter().map(|timer| timer.timer_key.campaign_id))
+            .uuids(chunk.iter().map(|timer| timer.timer_key.subject_id))
+            .texts(chunk.iter().map(|timer| timer.timer_key.key.clone()))
             .texts(
                 chunk
                     .iter()

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use uuid::Uuid;
 
 use super::{BadCase, Case, object, personalization, read, trigger, validation};
+use crate::configuration::reads_event;
 
 /// Calls that are not counted: the first ones find cold caches.
 const WARM_UP: u32 = 3;
@@ -82,7 +83,7 @@ fn trigger_batch(case: &trigger::Prepared, reads: &Reads, size: usize) -> Option
     let read: Vec<&trigger::Event> = case
         .events
         .iter()
-        .filter(|event| trigger::concerns(reads, &event.name))
+        .filter(|event| reads_event(&reads.event_names, &event.name))
         .collect();
     if read.is_empty() {
         return None;

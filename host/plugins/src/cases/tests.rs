@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use nudge_wasm::{Compiler, Engine, EngineConfig, Limits, PastEvent, Plugin, Reads, Value};
+use nudge_wasm::{Compiler, Engine, EngineConfig, Limits, PastEvent, Plugin, Value};
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
 use super::subject::{Described, Subject};
-use super::trigger::concerns;
 use super::{Bench, Case, CaseReport, Run, bench, run, time, twice};
+use crate::configuration::reads_event;
 
 fn plugin(component: &[u8]) -> Plugin {
     let folder = tempfile::tempdir().unwrap();
@@ -272,14 +272,11 @@ fn a_second_run_that_is_late_is_made_once_more() {
 
 #[test]
 fn a_campaigns_own_time_comes_unasked() {
-    let named = |name: &str| Reads {
-        event_names: vec![name.to_owned()],
-        ..Reads::default()
-    };
+    let named = |name: &str| [name.to_owned()];
     for name in ["bought", "*", "$scheduled"] {
-        assert!(concerns(&named(name), "$scheduled"), "{name}");
+        assert!(reads_event(&named(name), "$scheduled"), "{name}");
     }
-    let bought = ["bought", "*", "$scheduled"].map(|name| concerns(&named(name), "bought"));
+    let bought = ["bought", "*", "$scheduled"].map(|name| reads_event(&named(name), "bought"));
     assert_eq!(bought, [true, true, false]);
 
     // It is nothing that the person does.

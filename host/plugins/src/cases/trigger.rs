@@ -13,8 +13,7 @@ use std::sync::Arc;
 
 use nudge_db::Timestamp;
 use nudge_platform::clock;
-use nudge_platform::event_names::SCHEDULED;
-use nudge_wasm::{Plugin, Reads};
+use nudge_wasm::Plugin;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
@@ -85,12 +84,6 @@ pub(super) struct Event {
     pub subject: u32,
     pub name: Arc<str>,
     pub properties: Arc<str>,
-}
-
-/// Whether a campaign is asked about events of this name. That of its own occasion comes unasked.
-pub(super) fn concerns(reads: &Reads, name: &str) -> bool {
-    let mut names = reads.event_names.iter();
-    name == SCHEDULED || names.any(|read| read == name || read == "*")
 }
 
 impl Prepared {

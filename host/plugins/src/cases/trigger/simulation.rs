@@ -19,7 +19,8 @@ use uuid::Uuid;
 
 use super::super::subject::Subject;
 use super::super::{BadCase, Run};
-use super::{Event, Prepared, concerns};
+use super::{Event, Prepared};
+use crate::configuration::reads_event;
 
 /// Most timers that may fall due in a case: more is a plugin that sets timers for ever.
 const DUE_TIMERS: usize = 1000;
@@ -175,7 +176,7 @@ impl<'c> Simulation<'c> {
                 timer: None,
             };
             let names = &self.reads.event_names;
-            let reads = concerns(self.reads, &event.name);
+            let reads = reads_event(names, &event.name);
             let asks = self.reads.history.iter().any(|name| *name == *event.name);
             let mut add = |item, reads: bool| {
                 if reads {
