@@ -8,6 +8,8 @@ use tests::client::Answer;
 use tests::session::text;
 use tests::{Credential, TestApp, on_both_backends};
 
+use crate::person::execute;
+
 on_both_backends!(
     each_kind_of_message_is_taken_in_full_and_in_short,
     a_batch_is_called_import_too,
@@ -507,16 +509,11 @@ async fn refusals_have_a_message(app: &mut TestApp) {
 /// A table that is gone is no outage of the database, and yet a reason to send messages again.
 async fn messages_that_cannot_be_committed_are_503_whatever_the_reason(app: &mut TestApp) {
     let message = json!({"event": "opened", "userId": "ada", "messageId": "m-1"});
-    let rename = async |statement: &'static str| {
-        let mut tx = app.services().db.write().await.unwrap();
-        tx.sql(statement).execute().await.unwrap();
-        tx.commit().await.unwrap();
-    };
-    rename("ALTER TABLE pending RENAME TO away").await;
+    execute(app, "ALTER TABLE pending RENAME TO away", &[]).await;
     let refused = say(app, "track", &message).await;
     refused.refused(503, "unavailable");
     assert!(!refused.header("retry-after").is_empty());
-    rename("ALTER TABLE away RENAME TO pending").await;
+    execute(app, "ALTER TABLE away RENAME TO pending", &[]).await;
     app.until("the event is taken", async || {
         say(app, "track", &message).await.status == 200
     })

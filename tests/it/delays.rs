@@ -209,8 +209,7 @@ async fn a_survey_that_no_longer_waits_does_not_fire_what_falls_due(app: &mut Te
 
 /// A campaign that its calendar fires goes to its audience once a run, also to whom an event had it wait for.
 async fn what_waited_of_events_does_not_fire_once_the_calendar_does(app: &mut TestApp) {
-    let hour = |seconds| app.time(seconds)[11..16].to_owned();
-    let quiet = json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"});
+    let quiet = app.an_hour_of_quiet("defer");
     let at_once = json!({"kind": "event", "eventName": "cart_updated"});
     let later = json!({"kind": "event", "eventName": "cart_updated", "delaySeconds": 3_600});
     let asleep = json!({"timezone": "UTC", "quietHours": quiet});
@@ -254,8 +253,7 @@ async fn what_waited_of_events_does_not_fire_once_the_calendar_does(app: &mut Te
 
 /// There is nothing left of which it could be decided what it says, and whose.
 async fn what_waited_is_removed_if_its_event_is_gone(app: &mut TestApp) {
-    let hour = |seconds| app.time(seconds)[11..16].to_owned();
-    let quiet = json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"});
+    let quiet = app.an_hour_of_quiet("defer");
     app.campaign(&json!({
         "trigger": {"kind": "event", "eventName": "cart_updated"},
         "schedule": {"timezone": "UTC", "quietHours": quiet},

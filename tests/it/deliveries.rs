@@ -266,8 +266,7 @@ async fn what_waited_for_its_campaign_keeps_quiet_hours(app: &mut TestApp) {
         let change = json!({"status": status});
         app.patch(&path, &app.editor(), &change).await.ok();
     };
-    let hour = |seconds: i64| app.time(seconds)[11..16].to_owned();
-    let quiet = |on_quiet: &str| json!({"quietHours": {"from": hour(-3_600), "to": hour(3_600), "onQuiet": on_quiet}});
+    let quiet = |on_quiet: &str| json!({"quietHours": app.an_hour_of_quiet(on_quiet)});
     let settings = app.path("/settings");
     app.patch(&settings, &app.admin(), &quiet("defer"))
         .await

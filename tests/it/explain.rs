@@ -295,8 +295,7 @@ async fn status_and_consent_are_those_of_the_event(app: &mut TestApp) {
 }
 
 async fn what_waits_says_until_when(app: &mut TestApp) {
-    let hour = |seconds: i64| app.time(seconds)[11..16].to_owned();
-    let quiet = json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"});
+    let quiet = app.an_hour_of_quiet("defer");
     let schedule = json!({"timezone": "UTC", "quietHours": quiet});
     let deferred = app
         .survey_with(&json!({"trigger": trigger(), "schedule": schedule}))

@@ -30,7 +30,8 @@ on_both_backends!(
     nothing_else_fires_a_button,
 );
 
-async fn button(app: &TestApp, parts: Value) -> Uuid {
+/// A survey that a button opens, with parts of its own.
+pub(crate) async fn button(app: &TestApp, parts: Value) -> Uuid {
     let mut body = json!({"mode": "on_demand", "trigger": null, "settings": {"presentation": "feedback_button"}});
     body.as_object_mut()
         .unwrap()

@@ -44,10 +44,8 @@ async fn may_message(app: &TestApp, session: &Session, messaging: bool) {
 }
 
 /// A schedule by which what fires within the next hour waits until that is over.
-fn an_hour_of_quiet(app: &TestApp) -> Value {
-    let hour = |seconds: i64| app.time(seconds)[11..16].to_owned();
-    let quiet = json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"});
-    json!({"timezone": "UTC", "quietHours": quiet})
+fn quiet_schedule(app: &TestApp) -> Value {
+    json!({"timezone": "UTC", "quietHours": app.an_hour_of_quiet("defer")})
 }
 
 async fn patch(app: &TestApp, survey: Uuid, change: Value) {
@@ -88,8 +86,7 @@ async fn neither_does_consent_nor_the_sample_nor_a_window(app: &mut TestApp) {
         .survey_with(&json!({"trigger": once(), "audience": {"samplePercent": 0}}))
         .await;
     assert_eq!(buys(app, &ada).await, 0);
-    let hour = |seconds: i64| app.time(seconds)[11..16].to_owned();
-    let quiet = json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": "drop"});
+    let quiet = app.an_hour_of_quiet("drop");
     patch(
         app,
         survey,
@@ -162,7 +159,7 @@ async fn after_a_delay_it_is_the_same(app: &mut TestApp) {
 async fn what_waited_and_came_to_nothing_has_not_fired(app: &mut TestApp) {
     let ada = app.session("ada").await;
     let survey = app
-        .survey_with(&json!({"trigger": once(), "schedule": an_hour_of_quiet(app)}))
+        .survey_with(&json!({"trigger": once(), "schedule": quiet_schedule(app)}))
         .await;
     assert_eq!(buys(app, &ada).await, 0);
     assert_eq!(buys(app, &ada).await, 0, "the first of them waits");
@@ -242,7 +239,7 @@ async fn dropped(app: &TestApp) -> Value {
 }
 
 async fn of_two_who_wait_when_they_become_one_one_waits_on(app: &mut TestApp) {
-    app.survey_with(&json!({"trigger": once(), "schedule": an_hour_of_quiet(app)}))
+    app.survey_with(&json!({"trigger": once(), "schedule": quiet_schedule(app)}))
         .await;
     let backend = Backend::new(app).await;
     let phone = backend.identify(app, "phone", "e-1").await;
@@ -278,7 +275,7 @@ async fn nobody_waits_for_what_one_of_two_has_had(app: &mut TestApp) {
     // A cap is given back. The firing was one.
     let shown = instruction_ids(&app.offered(&phone).await).remove(0);
     app.acknowledge(&phone, &shown, "discarded").await;
-    patch(app, survey, json!({"schedule": an_hour_of_quiet(app)})).await;
+    patch(app, survey, json!({"schedule": quiet_schedule(app)})).await;
     for session in [&web, &tablet] {
         assert_eq!(buys(app, session).await, 0);
     }

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use tests::session::{event_id, text};
 use tests::{TestApp, on_both_backends};
 
+use crate::person::execute;
+
 on_both_backends!(
     a_request_that_breaks_the_contract_commits_nothing,
     a_request_has_1_to_500_events,
@@ -403,16 +405,11 @@ async fn instructions_are_present_exactly_when_delivery_was_sent(app: &mut TestA
 async fn what_cannot_be_committed_is_503_whatever_the_reason(app: &mut TestApp) {
     let ada = app.session("ada").await;
     let event = app.event(&ada, "opened", &json!({}));
-    let rename = async |statement: &'static str| {
-        let mut tx = app.services().db.write().await.unwrap();
-        tx.sql(statement).execute().await.unwrap();
-        tx.commit().await.unwrap();
-    };
-    rename("ALTER TABLE pending RENAME TO away").await;
+    execute(app, "ALTER TABLE pending RENAME TO away", &[]).await;
     let refused = app.ingest(&ada, std::slice::from_ref(&event)).await;
     refused.refused(503, "unavailable");
     assert!(!refused.header("retry-after").is_empty());
-    rename("ALTER TABLE away RENAME TO pending").await;
+    execute(app, "ALTER TABLE away RENAME TO pending", &[]).await;
     app.until("the event is taken", async || {
         let answer = app.ingest(&ada, std::slice::from_ref(&event)).await;
         answer.status == 200

@@ -359,16 +359,7 @@ async fn no_key_waits_for_a_plugin_that_another_server_loads() {
         .unwrap();
     let second = json!({"version": version(1)});
     activate(&one, 1, second).await.ok();
-    two.until("the other server loads the version", async || {
-        let waiting: Vec<(i64,)> = two
-            .rows(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-                 AND wait_event_type = 'Lock' AND query LIKE '%FROM plugin_components%'",
-            )
-            .await;
-        waiting != [(0,)]
-    })
-    .await;
+    two.until_locked(1, "%FROM plugin_components%").await;
 
     let path = one.path(&format!("/keys/{}", text(&made, "id")));
     assert_eq!(one.delete(&path, &one.admin()).await.status, 204);

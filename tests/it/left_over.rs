@@ -154,7 +154,7 @@ async fn what_a_forgotten_process_has_claimed_is_done() {
     app.finish().await;
 }
 
-/// A process stands still once it has written the last piece of an archive. Another one takes the job over and is the first to finish.
+/// A process stands still before it writes the last piece of an archive. Another one takes the job over and is the first to finish.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_archive_is_what_the_process_made_that_has_the_job() {
     let url = tests::postgres::database().await;
@@ -169,25 +169,29 @@ async fn an_archive_is_what_the_process_made_that_has_the_job() {
         .await
         .unwrap();
     tx.commit().await.unwrap();
-    for statement in [
-        "CREATE FUNCTION take_over() RETURNS trigger LANGUAGE plpgsql AS
-         'BEGIN
-             UPDATE privacy_exports SET size_bytes = 7, sha256 = ''theirs'';
-             NEW.node := ''00000000-0000-0000-0000-000000000007'';
-             RETURN NEW;
-          END'",
-        "CREATE TRIGGER take_over BEFORE UPDATE OF done ON jobs FOR EACH ROW
-         WHEN (new.kind = 'privacy.export' AND new.done = 1) EXECUTE FUNCTION take_over()",
-    ] {
-        execute(&app, statement, &[]).await;
-    }
+    // The job waits at its beginning, until it is to stand still at the archive's only piece.
+    let mut begins = app.services().db.write().await.unwrap();
+    begins
+        .sql("LOCK TABLE privacy_export_chunks IN SHARE MODE")
+        .execute()
+        .await
+        .unwrap();
     let id = export(&app, &json!({"anonymousId": "ada"})).await;
-    app.until("the job is not taken over", async || {
-        app.count("jobs WHERE node = '00000000-0000-0000-0000-000000000007'")
-            .await
-            == 1
+    app.until("the job is not claimed", async || {
+        app.count("jobs WHERE node IS NOT NULL").await == 1
     })
     .await;
+    let mut theirs = app.services().db.write().await.unwrap();
+    for statement in [
+        "UPDATE privacy_exports SET size_bytes = 7, sha256 = 'theirs'",
+        "UPDATE jobs SET node = '00000000-0000-0000-0000-000000000007' WHERE kind = 'privacy.export'",
+    ] {
+        let changed = theirs.sql(statement).execute().await;
+        assert_eq!(changed.unwrap(), 1, "{statement}");
+    }
+    begins.rollback().await.unwrap();
+    app.until_locked(1, "UPDATE privacy_exports%").await;
+    theirs.commit().await.unwrap();
     // What it has in hand comes to its end.
     app.restart().await;
     let noted: Vec<(Option<i64>, Option<String>)> = app
@@ -195,12 +199,8 @@ async fn an_archive_is_what_the_process_made_that_has_the_job() {
         .await;
     assert_eq!(noted, [(Some(7), Some("theirs".to_owned()))]);
 
-    for statement in [
-        "DROP TRIGGER take_over ON jobs",
-        "UPDATE jobs SET node = NULL WHERE kind = 'privacy.export'",
-    ] {
-        execute(&app, statement, &[]).await;
-    }
+    let free = "UPDATE jobs SET node = NULL WHERE kind = 'privacy.export'";
+    execute(&app, free, &[]).await;
     app.services().jobs.wake();
     let done = reaches(&app, &id, "completed").await;
     download(&app, &done).await;

@@ -12,17 +12,7 @@ use crate::attempts::{answer, end, forked, link_survey, start};
 use crate::guests::{activate, deploy, name, set_slot, trigger, upload, version, versioned};
 
 async fn somebody_waits_for_a_lock(app: &TestApp) {
-    so_many_wait_for_locks(app, 1).await;
-}
-
-async fn so_many_wait_for_locks(app: &TestApp, count: i64) {
-    app.until("nobody waits for a lock", async || {
-        let waiting: Vec<(i64,)> = app
-            .rows("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
-            .await;
-        waiting[0].0 >= count
-    })
-    .await;
+    app.until_locked(1, "%").await;
 }
 
 /// A request finds a person by a name; before it holds the row, the person becomes part of another, as by a session with an
@@ -198,7 +188,7 @@ async fn a_survey_ends_by_the_number_that_it_has_when_an_attempt_is_complete() {
             end(&app, &ada, &attempt, "complete").await
         };
         let release = async {
-            so_many_wait_for_locks(&app, 2).await;
+            app.until_locked(2, "%").await;
             counts.rollback().await.unwrap();
         };
         let (changed, completed, ()) = tokio::join!(change, completion, release);
@@ -382,16 +372,7 @@ async fn what_is_paused_while_it_is_made_is_not_sent() {
             .unwrap();
         let body = json!({"campaignId": campaign, "anonymousId": "ada"});
         let id = text(&app.transactional(&body).await.data(202), "deliveryId");
-        app.until("nobody looks for the latest event", async || {
-            let waiting: Vec<(i64,)> = app
-                .rows(
-                    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
-                         AND query LIKE '%FROM v CROSS JOIN events e%'",
-                )
-                .await;
-            waiting[0].0 > 0
-        })
-        .await;
+        app.until_locked(1, "%FROM v CROSS JOIN events e%").await;
         if by_another {
             let pause = r#"UPDATE campaigns SET status = 'paused', body = replace(body, '"status":"active"', '"status":"paused"')"#;
             crate::person::execute(&app, pause, &[]).await;

@@ -383,9 +383,7 @@ async fn what_a_replay_queued_waits_and_ends_with_its_campaign(app: &mut TestApp
         set(app, campaign, "active").await;
     }
     app.delete(&slot, &app.admin()).await.data(204);
-    let hour = |seconds: i64| app.time(seconds)[11..16].to_owned();
-    let quiet =
-        json!({"quietHours": {"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"}});
+    let quiet = json!({"quietHours": app.an_hour_of_quiet("defer")});
     app.patch(&app.path("/settings"), &app.admin(), &quiet)
         .await
         .ok();

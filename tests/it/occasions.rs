@@ -7,6 +7,7 @@ use serde_json::json;
 use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
+use crate::feedback::button;
 use crate::guests::{activate_at, decided, deploy, name, set_slot, trigger, upload, version};
 use crate::runs::{
     broadcast, daily, delivered, issued, next_morning, over, scheduled, set, waiting,
@@ -27,13 +28,6 @@ on_both_backends!(
 async fn fill_slot(app: &TestApp) {
     deploy(app, 1, 1).await;
     set_slot(app, &name(1)).await.ok();
-}
-
-/// A survey that is opened by a button.
-async fn button(app: &TestApp) -> Uuid {
-    let settings = json!({"presentation": "feedback_button"});
-    app.survey_with(&json!({"mode": "on_demand", "trigger": null, "settings": settings}))
-        .await
 }
 
 async fn a_plugin_that_names_no_event_is_asked_about_a_broadcast(app: &mut TestApp) {
@@ -68,7 +62,7 @@ async fn a_plugin_that_names_no_event_is_asked_about_a_change_of_a_segment(app: 
 
 async fn a_plugin_that_names_no_event_is_asked_about_a_button(app: &mut TestApp) {
     fill_slot(app).await;
-    let survey = button(app).await;
+    let survey = button(app, json!({})).await;
     let ada = app.session("ada").await;
     let offered = app.offered(&ada).await;
     assert_eq!(offered[0]["campaignId"], json!(survey), "{offered}");
@@ -151,7 +145,7 @@ async fn a_slot_that_refuses_what_no_event_fires_is_refused(app: &mut TestApp) {
         .ok();
     let later = json!({"startAt": app.time(3_600)});
     let surveys = [
-        button(app).await,
+        button(app, json!({})).await,
         scheduled(app, json!({"schedule": later})).await,
     ];
     let push = broadcast(app, json!({"schedule": later})).await;

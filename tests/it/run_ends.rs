@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::attempts;
 use crate::runs::{over, scheduled};
+use crate::schedules::status;
 
 on_both_backends!(
     a_campaign_is_completed_when_nothing_of_it_is_on_offer,
@@ -14,11 +15,6 @@ on_both_backends!(
 );
 
 const MINUTE: u64 = 60;
-
-async fn status(app: &TestApp, survey: Uuid) -> String {
-    let path = app.path(&format!("/surveys/{survey}"));
-    text(&app.get(&path, &app.viewer()).await.ok(), "status")
-}
 
 /// Lets time pass, and waits until the server has looked at the run.
 async fn looked_at_after(app: &TestApp, seconds: u64) {

@@ -543,8 +543,7 @@ async fn nothing_of_a_broadcast_is_sent_while_it_rests(app: &mut TestApp) {
 
 async fn what_waits_of_a_paused_broadcast_goes_on(app: &mut TestApp) {
     app.people(20).await;
-    let hour = |seconds| app.time(seconds)[11..16].to_owned();
-    let quiet = json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": "defer"});
+    let quiet = app.an_hour_of_quiet("defer");
     let schedule = json!({"timezone": "UTC", "quietHours": quiet});
     let campaign = broadcast(app, json!({"schedule": schedule})).await;
     over(app, 1).await;

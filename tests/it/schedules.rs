@@ -48,7 +48,7 @@ fn hour(app: &TestApp, seconds: i64) -> String {
     app.time(seconds)[11..16].to_owned()
 }
 
-async fn status(app: &TestApp, survey: Uuid) -> String {
+pub(crate) async fn status(app: &TestApp, survey: Uuid) -> String {
     let path = app.path(&format!("/surveys/{survey}"));
     text(&app.get(&path, &app.viewer()).await.ok(), "status")
 }
@@ -115,7 +115,7 @@ async fn days_and_windows_are_kept(app: &mut TestApp) {
 }
 
 async fn what_falls_into_quiet_hours_waits_for_their_end(app: &mut TestApp) {
-    let quiet = json!({"from": hour(app, -3_600), "to": hour(app, 3_600), "onQuiet": "defer"});
+    let quiet = app.an_hour_of_quiet("defer");
     survey_on(app, json!({"timezone": "UTC", "quietHours": quiet})).await;
     let (ada, bob) = (app.session("ada").await, app.session("bob").await);
     let event = app.event(&ada, "purchase", &json!({}));
@@ -170,7 +170,7 @@ async fn the_apps_quiet_hours_are_by_the_persons_clock(app: &mut TestApp) {
 }
 
 async fn quiet_hours_can_drop(app: &mut TestApp) {
-    let quiet = json!({"from": hour(app, -3_600), "to": hour(app, 3_600), "onQuiet": "drop"});
+    let quiet = app.an_hour_of_quiet("drop");
     survey_on(app, json!({"timezone": "UTC", "quietHours": quiet})).await;
     let ada = app.session("ada").await;
     assert_eq!(buys(app, &ada).await, 0);
@@ -181,7 +181,7 @@ async fn quiet_hours_can_drop(app: &mut TestApp) {
 }
 
 async fn what_waits_is_judged_again_when_it_is_due(app: &mut TestApp) {
-    let quiet = json!({"from": hour(app, -3_600), "to": hour(app, 3_600), "onQuiet": "defer"});
+    let quiet = app.an_hour_of_quiet("defer");
     let trigger = json!({"kind": "event", "eventName": "purchase"});
     let cap = json!({"perSubject": {"max": 1, "windowDays": "lifetime"}});
     let schedule = json!({"timezone": "UTC", "quietHours": quiet});
@@ -210,7 +210,7 @@ async fn what_waits_is_judged_again_when_it_is_due(app: &mut TestApp) {
 }
 
 async fn what_waits_goes_with_its_campaign(app: &mut TestApp) {
-    let quiet = json!({"from": hour(app, -3_600), "to": hour(app, 3_600), "onQuiet": "defer"});
+    let quiet = app.an_hour_of_quiet("defer");
     let schedule = json!({"timezone": "UTC", "quietHours": quiet});
     let (paused, deleted) = (
         survey_on(app, schedule.clone()).await,
@@ -240,7 +240,7 @@ fn cancelled_by_a_refund(occurrence: &str) -> Value {
 }
 
 async fn a_cancelling_event_cancels_what_quiet_hours_put_off(app: &mut TestApp) {
-    let quiet = json!({"from": hour(app, -3_600), "to": hour(app, 3_600), "onQuiet": "defer"});
+    let quiet = app.an_hour_of_quiet("defer");
     let schedule = json!({"timezone": "UTC", "quietHours": quiet});
     let at_once = cancelled_by_a_refund("once");
     let mut late = at_once.clone();
@@ -293,7 +293,7 @@ async fn a_cancelling_event_cancels_what_a_pause_puts_off(app: &mut TestApp) {
 }
 
 async fn a_request_cancels_what_it_has_begun_before(app: &mut TestApp) {
-    let quiet = json!({"from": hour(app, -3_600), "to": hour(app, 3_600), "onQuiet": "defer"});
+    let quiet = app.an_hour_of_quiet("defer");
     let schedule = json!({"timezone": "UTC", "quietHours": quiet});
     let trigger = cancelled_by_a_refund("once");
     app.survey_with(&json!({"trigger": trigger, "schedule": schedule}))
@@ -313,7 +313,7 @@ async fn a_request_cancels_what_it_has_begun_before(app: &mut TestApp) {
 async fn no_plugin_fires_past_the_schedule(app: &mut TestApp) {
     guests::deploy(app, 1, 1).await;
     let always = guests::trigger(1, json!({"events": ["purchase"]}));
-    let quiet = json!({"from": hour(app, -3_600), "to": hour(app, 3_600), "onQuiet": "drop"});
+    let quiet = app.an_hour_of_quiet("drop");
     for schedule in [
         json!({"startAt": app.time(3_600)}),
         json!({"timezone": "UTC", "timeWindows": [{"from": hour(app, 3_600), "to": hour(app, 7_200)}]}),

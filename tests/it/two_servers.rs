@@ -14,6 +14,7 @@ use tests::{Backend, Child, TestApp, site};
 
 use crate::attempts::{answer, forked, link_survey, try_start};
 use crate::concurrency::join;
+use crate::feedback::button;
 use crate::identity;
 
 /// Starts a server, which must say why it can't.
@@ -229,9 +230,7 @@ async fn a_poll_on_a_server_that_is_behind_leaves_buttons_as_they_are() {
         config.pipeline.poll_ms = 500;
     })
     .await;
-    let settings = json!({"presentation": "feedback_button"});
-    let button = json!({"mode": "on_demand", "trigger": null, "settings": settings});
-    let known = one.survey_with(&button).await;
+    let known = button(&one, json!({})).await;
     let ada = one.session("ada").await;
     for app in [&one, &two] {
         app.until("the button is not on offer", async || {
@@ -241,7 +240,7 @@ async fn a_poll_on_a_server_that_is_behind_leaves_buttons_as_they_are() {
     }
 
     let held = hold_back(&two, &one).await;
-    one.survey_with(&button).await;
+    button(&one, json!({})).await;
     let path = one.path(&format!("/surveys/{known}"));
     let renamed = json!({"name": "Another"});
     one.patch(&path, &one.editor(), &renamed).await.ok();
@@ -320,20 +319,6 @@ async fn a_server_that_has_not_heard_of_a_pause_sends_nothing_of_the_campaign() 
 /// Has whoever claims what is to be processed wait.
 const HOLD_CLAIMS: &str = "LOCK TABLE pending IN EXCLUSIVE MODE";
 
-/// Waits until so many statements about what is to be processed wait for a lock.
-async fn wait_for_claims(app: &TestApp, count: i64) {
-    app.until("too few wait for their turn to claim", async || {
-        let waiting: Vec<(i64,)> = app
-            .rows(
-                "SELECT count(*) FROM pg_stat_activity
-                 WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%pending%'",
-            )
-            .await;
-        waiting == [(count,)]
-    })
-    .await;
-}
-
 /// Between two claims it asks what others have changed, also of an app of which nothing was left over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_hears_of_a_change_before_it_has_claimed_all_that_was_left_over() {
@@ -370,7 +355,7 @@ async fn a_server_hears_of_a_change_before_it_has_claimed_all_that_was_left_over
         snapshot.unwrap().version
     };
     assert_eq!(version().await, 1);
-    wait_for_claims(&one, 1).await;
+    one.until_locked(1, "%pending%").await;
     let path = format!("/v1/apps/{shop_id}");
     one.patch(&path, &one.admin(), &json!({"name": "Store"}))
         .await
@@ -380,7 +365,7 @@ async fn a_server_hears_of_a_change_before_it_has_claimed_all_that_was_left_over
     // Who waits gets the lock in turn: two's next claim waits for `second`.
     let mut second = db.write().await.unwrap();
     let (held, ()) = tokio::join!(second.sql(HOLD_CLAIMS).execute(), async {
-        wait_for_claims(&one, 2).await;
+        one.until_locked(2, "%pending%").await;
         first.rollback().await.unwrap();
     });
     held.unwrap();
@@ -480,16 +465,7 @@ async fn a_poll_amid_a_merge_passes_nothing_over() {
         .await
         .unwrap();
     let (polled, ()) = tokio::join!(one.poll(&phone, ""), async {
-        two.until("the poll waits", async || {
-            let waiting: Vec<(i64,)> = two
-                .rows(
-                    "SELECT count(*) FROM pg_stat_activity
-                     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%i.position%'",
-                )
-                .await;
-            waiting == [(1,)]
-        })
-        .await;
+        two.until_locked(1, "%i.position%").await;
         let event = two.event(&phone, "purchase", &json!({}));
         two.ingest(&phone, &[event]).await.ok();
         two.until("it is issued", async || {
@@ -524,20 +500,7 @@ async fn told_amid(
     tx.sql(deletes).execute().await.unwrap();
     let (path, viewer) = (app.path(path), app.viewer());
     let (told, ()) = tokio::join!(app.get(&path, &viewer), async {
-        app.until("the request waits", async || {
-            let mut look = app.services().db.read().await.unwrap();
-            let count: i64 = look
-                .sql(
-                    "SELECT count(*) FROM pg_stat_activity
-                     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE ",
-                )
-                .push_bind(waiting.to_owned())
-                .fetch_scalar()
-                .await
-                .unwrap();
-            count == 1
-        })
-        .await;
+        app.until_locked(1, waiting).await;
         tx.commit().await.unwrap();
     });
     told.ok()

@@ -16,6 +16,7 @@ use nudge_platform::analytics::AnalyticsStore;
 use nudge_platform::clock::{self, Clock};
 use nudge_platform::config::Config;
 use nudge_platform::outbound::Lookup;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -197,6 +198,15 @@ impl TestApp {
     pub fn time(&self, seconds: i64) -> String {
         let now = self.clock.now();
         clock::to_text(nudge_db::Timestamp(now.0 + seconds * 1_000_000))
+    }
+
+    /// Quiet hours that began an hour ago and end in an hour, by the clock of UTC.
+    pub fn an_hour_of_quiet(&self, on_quiet: &str) -> Value {
+        let hour = |seconds| {
+            let time = self.time(seconds);
+            time.get(11..16).expect("a time of day").to_owned()
+        };
+        json!({"from": hour(-3_600), "to": hour(3_600), "onQuiet": on_quiet})
     }
 
     /// A new id.

@@ -181,6 +181,29 @@ impl TestApp {
         }
     }
 
+    /// Waits until at least so many statements, whose texts are like a pattern, wait for a lock of PostgreSQL's; fails if that never comes.
+    pub async fn until_locked(&self, count: i64, pattern: &str) {
+        let what = format!("fewer than {count} statements like {pattern} wait for a lock");
+        self.until(&what, async || {
+            let mut tx = self
+                .services()
+                .db
+                .read()
+                .await
+                .expect("the database answers");
+            let waiting: Result<i64, _> = tx
+                .sql(
+                    "SELECT count(*) FROM pg_stat_activity
+                     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1",
+                )
+                .bind(pattern.to_owned())
+                .fetch_scalar()
+                .await;
+            waiting.expect("the database answers") >= count
+        })
+        .await;
+    }
+
     /// Waits until no job is left to do; fails if that never comes.
     pub async fn finish_jobs(&self) {
         self.until("a job never ends", async || {

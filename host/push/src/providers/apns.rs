@@ -37,7 +37,7 @@ pub(super) struct Key {
     identity: Apple,
     signing: SigningKey,
     token: Mutex<Option<Token>>,
-    // Made when the first message is sent.
+    /// Made when the first message is sent.
     client: OnceCell<Client>,
 }
 

@@ -290,17 +290,6 @@ fn granted(answer: &Answer, now: Timestamp) -> Result<AccessToken, PushOutcome> 
     })
 }
 
-/// To be tried again after a message too many.
-fn slower(answer: &Answer, reason: String, now: Timestamp) -> PushOutcome {
-    match answer.retry(reason, now) {
-        PushOutcome::Retry { after, reason } => PushOutcome::Retry {
-            after: after.or(Some(QUOTA_PAUSE)),
-            reason,
-        },
-        outcome => outcome,
-    }
-}
-
 /// What an answer means.
 fn outcome(answer: &Answer, now: Timestamp) -> PushOutcome {
     if answer.status.is_success() {
@@ -332,7 +321,10 @@ fn outcome(answer: &Answer, now: Timestamp) -> PushOutcome {
         (_, Some("SENDER_ID_MISMATCH" | "THIRD_PARTY_AUTH_ERROR")) => {
             PushOutcome::Rejected { reason }
         }
-        (429, _) => slower(answer, reason, now),
+        (429, _) => PushOutcome::Retry {
+            after: answer.retry_after(now).or(Some(QUOTA_PAUSE)),
+            reason,
+        },
         (500..=599, _) => answer.retry(reason, now),
         (401 | 403, _) => PushOutcome::CredentialInvalid { reason },
         _ => PushOutcome::Rejected { reason },

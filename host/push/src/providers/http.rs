@@ -159,11 +159,18 @@ pub(super) fn retry(reason: &str) -> PushOutcome {
 }
 
 impl Answer {
-    /// To be tried again, when the service says (RFC 9110, section 10.2.3).
+    /// How long to wait, if the service says so (RFC 9110, section 10.2.3).
+    pub(super) fn retry_after(&self, now: Timestamp) -> Option<Duration> {
+        let header = self.headers.get(RETRY_AFTER)?;
+        retry_after(header.to_str().ok()?, now)
+    }
+
+    /// To be tried again, when the service says.
     pub(super) fn retry(&self, reason: String, now: Timestamp) -> PushOutcome {
-        let header = self.headers.get(RETRY_AFTER);
-        let after = header.and_then(|value| retry_after(value.to_str().ok()?, now));
-        PushOutcome::Retry { after, reason }
+        PushOutcome::Retry {
+            after: self.retry_after(now),
+            reason,
+        }
     }
 
     /// A header's text, within limits.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use nudge_campaigns::campaign::Status as CampaignStatus;
-use nudge_db::{Error, IS, Result, Rows, Timestamp, Tx};
+use nudge_db::{Error, IS, Result, Rows, Statement, Timestamp, Tx};
 use nudge_platform::claims::Claims;
 use nudge_records::deliveries::Urgency;
 use nudge_records::deliveries::in_hand::ClaimedDelivery;
@@ -182,7 +182,7 @@ pub(super) async fn hand_over(
             .texts(chunk.iter().map(|delivery| delivery.content.clone()))
             .texts(chunk.iter().map(|delivery| delivery.devices.clone()))
             .texts(chunk.iter().map(|delivery| delivery.platform.clone()));
-        let rows: Vec<After> = tx
+        let statement = tx
             .with_rows("v(id, attempts, content, devices, platform)", rows)
             .push(
                 " UPDATE deliveries SET content = v.content, devices = v.devices, data = NULL,
@@ -191,18 +191,9 @@ pub(super) async fn hand_over(
                          sent_at = COALESCE(deliveries.sent_at, ",
             )
             .push_bind(now)
-            .push(
-                ") FROM v WHERE deliveries.id = v.id AND deliveries.status NOT IN ('cancelled', 'skipped')
-                   AND deliveries.app_id",
-            )
-            .push(IS)
-            .push_bind(app_id)
-            .push(" AND deliveries.node")
-            .push(IS)
-            .push_bind(node)
-            .push(" AND deliveries.attempts")
-            .push(IS)
-            .push("v.attempts")
+            .push(")");
+        let rows: Vec<After> = still_claimed(statement, app_id, node)
+            .push(" AND deliveries.status NOT IN ('cancelled', 'skipped')")
             .push(RETURNING)
             .fetch_all()
             .await?;
@@ -237,7 +228,7 @@ pub(super) async fn settle(
             .timestamps(chunk.iter().map(|delivery| delivery.ended_at))
             .booleans(chunk.iter().map(|delivery| delivery.keeps_data));
         // A beacon may have come before this: then it is further than the provider's answer says.
-        let rows: Vec<After> = tx
+        let statement = tx
             .with_rows(
                 "v(id, attempts, status, reason, devices, platform, due_at, delivered_at, ended_at, keeps_data)",
                 rows,
@@ -253,17 +244,9 @@ pub(super) async fn settle(
                                        THEN COALESCE(v.status, deliveries.status) ELSE deliveries.status END,
                          delivered_at = COALESCE(deliveries.delivered_at, v.delivered_at),
                          ended_at = CASE WHEN deliveries.status IN ('queued', 'sent') THEN v.ended_at
-                                         ELSE deliveries.ended_at END
-                  FROM v WHERE deliveries.id = v.id AND deliveries.app_id",
-            )
-            .push(IS)
-            .push_bind(app_id)
-            .push(" AND deliveries.node")
-            .push(IS)
-            .push_bind(node)
-            .push(" AND deliveries.attempts")
-            .push(IS)
-            .push("v.attempts")
+                                         ELSE deliveries.ended_at END",
+            );
+        let rows: Vec<After> = still_claimed(statement, app_id, node)
             .push(RETURNING)
             .fetch_all()
             .await?;
@@ -285,22 +268,27 @@ pub(super) async fn give_up(
         let rows = Rows::new()
             .uuids(chunk.iter().map(|(id, _)| *id))
             .integers(chunk.iter().map(|(_, attempts)| *attempts));
-        tx.with_rows("v(id, attempts)", rows)
+        let statement = tx
+            .with_rows("v(id, attempts)", rows)
             .push(" UPDATE deliveries SET node = NULL, due_at = ")
-            .push_bind(until)
-            .push(" FROM v WHERE deliveries.id = v.id AND deliveries.app_id")
-            .push(IS)
-            .push_bind(app_id)
-            .push(" AND deliveries.node")
-            .push(IS)
-            .push_bind(node)
-            .push(" AND deliveries.attempts")
-            .push(IS)
-            .push("v.attempts")
-            .execute()
-            .await?;
+            .push_bind(until);
+        still_claimed(statement, app_id, node).execute().await?;
     }
     Ok(())
+}
+
+/// Appends which deliveries are changed: those of `v(id, attempts, …)` that are still as this process claimed them.
+fn still_claimed(statement: Statement<'_>, app_id: Uuid, node: Uuid) -> Statement<'_> {
+    statement
+        .push(" FROM v WHERE deliveries.id = v.id AND deliveries.app_id")
+        .push(IS)
+        .push_bind(app_id)
+        .push(" AND deliveries.node")
+        .push(IS)
+        .push_bind(node)
+        .push(" AND deliveries.attempts")
+        .push(IS)
+        .push("v.attempts")
 }
 
 /// The claims of deliveries.

@@ -33,7 +33,7 @@ pub async fn start(
         None => None,
     };
     // A button opens the survey as often as it is pressed: no attempt is its only one.
-    let button = followed.filter(Offered::is_button);
+    let button = followed.as_ref().filter(|followed| followed.is_button());
     let request = Start {
         instruction_id: request.instruction_id.filter(|_| button.is_none()),
         ..request
@@ -48,13 +48,13 @@ pub async fn start(
     }
     let mut version = survey.version;
     let mut content = survey.content;
-    if let Some(button) = &button
+    if let Some(button) = button
         && button.campaign_id != survey.id
     {
         return Err(Error::NotFound);
     }
-    if let Some(id) = request.instruction_id {
-        let offered = offered(tx, app.id, subject.subject_id, id, now).await?;
+    if request.instruction_id.is_some() {
+        let offered = offered(followed, now)?;
         if offered.campaign_id != survey.id {
             return Err(Error::NotFound);
         }
@@ -101,14 +101,7 @@ async fn find_started(
 }
 
 /// The instruction of a subject that an attempt may follow: it was shown, or is still on offer, or was withdrawn while an SDK had it.
-async fn offered(
-    tx: &mut Tx,
-    app_id: Uuid,
-    subject_id: Uuid,
-    id: Uuid,
-    now: Timestamp,
-) -> Result<Offered, Error> {
-    let found = instructions::store::find(tx, app_id, subject_id, id).await?;
+fn offered(found: Option<Offered>, now: Timestamp) -> Result<Offered, Error> {
     let found = found.filter(Offered::is_survey).ok_or(Error::NotFound)?;
     match Status::parse(&found.status) {
         Some(Status::Issued | Status::Received) if found.expires_at > now => Ok(found),
@@ -178,7 +171,8 @@ pub(super) async fn find_or_open(
         };
     }
     let instruction_id = attempt_id_of(id);
-    let offered = offered(tx, app.id, subject.subject_id, instruction_id, now).await?;
+    let found = instructions::store::find(tx, app.id, subject.subject_id, instruction_id).await?;
+    let offered = offered(found, now)?;
     let (survey_id, version) = (offered.campaign_id, offered.campaign_version);
     let content = campaigns::version::<Content>(tx, app.id, survey_id, version).await?;
     if !content.is_some_and(|content| content.is_coordinated()) {

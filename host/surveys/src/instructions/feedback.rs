@@ -52,37 +52,21 @@ struct Wanted<'a> {
 pub(super) async fn refresh(services: &Shared, app: &App, who: (Uuid, i64)) -> Result<()> {
     let (subject_id, alias) = who;
     let known = wanted(services, app, alias).await;
-    if !would_change(services, app, subject_id, &known).await? {
+    let now = services.clock.now();
+    let mut tx = services.db.read().await?;
+    let changes = plan(&mut tx, app, subject_id, &known, now).await?;
+    drop(tx);
+    if changes.is_empty() {
         return Ok(());
     }
     let Some(newest) = services.apps.newest(app.id).await? else {
         return Ok(());
     };
-    if newest.version == app.version {
-        return change(services, app, subject_id, &known).await;
-    }
-    let wanted = wanted(services, &newest, alias).await;
-    if would_change(services, &newest, subject_id, &wanted).await? {
-        change(services, &newest, subject_id, &wanted).await?;
-    }
-    Ok(())
-}
-
-/// Whether a person's buttons are other than wanted.
-async fn would_change(
-    services: &Shared,
-    app: &App,
-    subject_id: Uuid,
-    wanted: &Wanted<'_>,
-) -> Result<bool> {
-    let now = services.clock.now();
-    let mut tx = services.db.read().await?;
-    let changes = plan(&mut tx, app, subject_id, wanted, now).await?;
-    Ok(!changes.is_empty())
-}
-
-/// Has a person's buttons be as wanted.
-async fn change(services: &Shared, app: &App, subject_id: Uuid, wanted: &Wanted<'_>) -> Result<()> {
+    let wanted = if newest.version == app.version {
+        known
+    } else {
+        wanted(services, &newest, alias).await
+    };
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
     let locked = subjects::store::locked(&mut tx, app.id, subject_id).await?;
@@ -90,8 +74,11 @@ async fn change(services: &Shared, app: &App, subject_id: Uuid, wanted: &Wanted<
         return Ok(());
     }
     // Another poll of the person may have been first.
-    let changes = plan(&mut tx, app, subject_id, wanted, now).await?;
-    write(&mut tx, app, subject_id, &changes, now).await?;
+    let changes = plan(&mut tx, &newest, subject_id, &wanted, now).await?;
+    if changes.is_empty() {
+        return Ok(());
+    }
+    write(&mut tx, &newest, subject_id, &changes, now).await?;
     tx.commit().await?;
     services.polls.wake(subject_id);
     Ok(())

@@ -371,6 +371,11 @@ impl Making<'_> {
 
     /// Keeps a piece, if the person is still there.
     async fn keep(&mut self, chunk: Vec<u8>) -> Result<(), Error> {
+        Ok(self.piece(chunk).await?.commit().await?)
+    }
+
+    /// Writes a piece, in a transaction that is yet to be committed. If another process has taken the job over, this fails.
+    async fn piece(&mut self, chunk: Vec<u8>) -> Result<Tx, Error> {
         self.sha256.update(&chunk);
         self.size_bytes += i64::try_from(chunk.len()).unwrap_or(i64::MAX);
         let now = self.services.clock.now();
@@ -383,8 +388,7 @@ impl Making<'_> {
         self.job
             .advance(&mut tx, &(), self.chunks, None, now)
             .await?;
-        tx.commit().await?;
-        Ok(())
+        Ok(tx)
     }
 
     async fn finish(mut self) -> Result<(), Error> {
@@ -392,18 +396,9 @@ impl Making<'_> {
             self.gathered.append(&mut archive.end().map_err(broken)?);
         }
         let last = std::mem::take(&mut self.gathered);
-        self.keep(last).await?;
+        let mut tx = self.piece(last).await?;
         let now = self.services.clock.now();
         let sha256 = hexadecimal(&self.sha256.finalize());
-        let mut tx = self.services.db.write().await?;
-        if !store::grow(&mut tx, self.key, self.size_bytes).await? {
-            return Err(Error::Failed(GONE.to_owned()));
-        }
-        // Another process may have taken the job over since the last piece: then this fails, and the other one's size and SHA-256
-        // stay.
-        self.job
-            .advance(&mut tx, &(), self.chunks, None, now)
-            .await?;
         store::complete(&mut tx, self.key, sha256, now.plus(LIFETIME)).await?;
         tx.commit().await?;
         Ok(())

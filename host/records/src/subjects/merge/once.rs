@@ -8,6 +8,17 @@ use uuid::Uuid;
 
 use super::surplus;
 
+/// Firings that wait for the two.
+const WAITING: &str = "SELECT DISTINCT campaign_id, subject_id FROM occasions
+    WHERE app_id = $1 AND subject_id IN ($2, $3) AND firing_id IS NOT NULL";
+
+/// Firings that had an effect on one of the two, whatever became of that: a cap is given back, and the firing was one.
+const HAD: &str = "SELECT campaign_id, subject_id FROM instructions
+    WHERE app_id = $1 AND subject_id IN ($2, $3) AND suppressed_by IS NULL AND NOT test
+    UNION
+    SELECT campaign_id, subject_id FROM deliveries
+    WHERE app_id = $1 AND subject_id IN ($2, $3) AND NOT test";
+
 /// Removes waiting firings beyond the one that a person gets; answers how many. Both still have their own.
 pub(super) async fn drop_surplus(
     tx: &mut Tx,
@@ -15,18 +26,20 @@ pub(super) async fn drop_surplus(
     winner: Uuid,
     loser: Uuid,
 ) -> Result<u64> {
-    let winner_waits = waiting(tx, app_id, winner).await?;
-    let loser_waits = waiting(tx, app_id, loser).await?;
-    if winner_waits.is_empty() && loser_waits.is_empty() {
+    let waiting = firings(tx, WAITING, app_id, winner, loser).await?;
+    if waiting.is_empty() {
         return Ok(0);
     }
-    let winner_had = had(tx, app_id, winner).await?;
-    let loser_had = had(tx, app_id, loser).await?;
-    let (of_winner, of_loser) = (&winner_waits | &winner_had, &loser_waits | &loser_had);
-    let waits = &winner_waits | &loser_waits;
+    let had = firings(tx, HAD, app_id, winner, loser).await?;
+    let campaigns: HashSet<Uuid> = waiting
+        .iter()
+        .map(|(campaign_id, _)| *campaign_id)
+        .collect();
     let mut dropped = 0;
-    for campaign_id in waits {
-        if !of_winner.contains(&campaign_id) || !of_loser.contains(&campaign_id) {
+    for campaign_id in campaigns {
+        let (of_winner, of_loser) = ((campaign_id, winner), (campaign_id, loser));
+        let is_any = |firing: &(Uuid, Uuid)| waiting.contains(firing) || had.contains(firing);
+        if !is_any(&of_winner) || !is_any(&of_loser) {
             continue;
         }
         let newest = surplus::newest(tx, app_id, campaign_id).await?;
@@ -35,45 +48,29 @@ pub(super) async fn drop_surplus(
         }
         // Of two that wait the winner's stays: what the plugin keeps names the event of that one.
         dropped += delete(tx, app_id, loser, campaign_id).await?;
-        if winner_had.contains(&campaign_id) || loser_had.contains(&campaign_id) {
+        if had.contains(&of_winner) || had.contains(&of_loser) {
             dropped += delete(tx, app_id, winner, campaign_id).await?;
         }
     }
     Ok(dropped)
 }
 
-/// The campaigns of which a firing waits for somebody.
-async fn waiting(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<HashSet<Uuid>> {
-    let campaigns: Vec<Uuid> = tx
-        .sql(
-            "SELECT DISTINCT campaign_id FROM occasions
-             WHERE app_id = $1 AND subject_id = $2 AND firing_id IS NOT NULL",
-        )
+/// The campaigns of firings of the two, [`WAITING`] or [`HAD`], each with whose firing it is.
+async fn firings(
+    tx: &mut Tx,
+    which: &'static str,
+    app_id: Uuid,
+    winner: Uuid,
+    loser: Uuid,
+) -> Result<HashSet<(Uuid, Uuid)>> {
+    let firings: Vec<(Uuid, Uuid)> = tx
+        .sql(which)
         .bind(app_id)
-        .bind(subject_id)
-        .fetch_values()
+        .bind(winner)
+        .bind(loser)
+        .fetch_all()
         .await?;
-    Ok(campaigns.into_iter().collect())
-}
-
-/// The campaigns of which a firing had an effect on somebody, whatever became of that: a cap is given back, and the firing was one.
-async fn had(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<HashSet<Uuid>> {
-    let shown: Vec<Uuid> = tx
-        .sql(
-            "SELECT DISTINCT campaign_id FROM instructions
-             WHERE app_id = $1 AND subject_id = $2 AND suppressed_by IS NULL AND NOT test",
-        )
-        .bind(app_id)
-        .bind(subject_id)
-        .fetch_values()
-        .await?;
-    let sent: Vec<Uuid> = tx
-        .sql("SELECT DISTINCT campaign_id FROM deliveries WHERE app_id = $1 AND subject_id = $2 AND NOT test")
-        .bind(app_id)
-        .bind(subject_id)
-        .fetch_values()
-        .await?;
-    Ok(shown.into_iter().chain(sent).collect())
+    Ok(firings.into_iter().collect())
 }
 
 /// Removes the firings of a campaign that wait for somebody. A process that has claimed one of them finds that it is gone, and
