@@ -411,7 +411,8 @@ test("messages in the console", async (t) => {
     await holds(async () => assert.equal(await field.inputValue(), '{"place": '));
     await field.fill('{"place": 2}');
     await page.getByRole("button", { name: "Save", exact: true }).click();
-    await until("it is saved", async () => (await campaign()).variants[0].openAction.actionJson.place == 2);
+    await page.getByRole("button", { name: "Activate", exact: true }).waitFor();
+    assert.equal((await campaign()).variants[0].openAction.actionJson.place, 2);
 
     // A field that is taken out takes its text along.
     await field.fill("{");

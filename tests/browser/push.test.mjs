@@ -112,6 +112,9 @@ test("a message is shown and opened, a button of it is clicked, and the page's o
   assert.equal(headers["content-encoding"], "aes128gcm");
   const data = service.open(body);
   assert.equal(JSON.parse(data).nudge.deliveryId, deliveryId);
+  const state = async () => (await server.api("GET", `/push/deliveries/${deliveryId}`)).status;
+  // Before it is shown: transitions stand in the order of their times.
+  await until("the server knows that it was taken", async () => (await state()) == "delivered");
 
   // To the worker, as the push service would.
   const session = await context.newCDPSession(page);
@@ -120,7 +123,6 @@ test("a message is shown and opened, a button of it is clicked, and the page's o
   await session.send("ServiceWorker.enable");
   const { registrationId } = await until("the worker", () => registrations.find(({ scopeURL }) => scopeURL.endsWith("/nudge/")));
   await session.send("ServiceWorker.deliverPushMessage", { origin: `${origin}/`, registrationId, data });
-  const state = async () => (await server.api("GET", `/push/deliveries/${deliveryId}`)).status;
   await until("it is shown", async () => (await state()) == "displayed");
   const worker = await until("the worker runs", () => context.serviceWorkers().find((worker) => worker.url().includes("/nudge/worker.js")));
   const shown = await worker.evaluate(async () => (await registration.getNotifications()).map(({ title, body, tag }) => ({ title, body, tag })));

@@ -4,23 +4,7 @@ import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { runInNewContext } from "node:vm";
 import { build } from "esbuild";
-
-const root = new URL("../", import.meta.url);
-
-/** What modules of the sources export. */
-async function source(...names) {
-  const contents = names.map((name) => `export * from "./${name}.ts";`).join("\n");
-  const made = await build({
-    bundle: true,
-    define: { __VERSION__: '"0"' },
-    format: "esm",
-    logLevel: "error",
-    stdin: { contents, resolveDir: new URL("src", root).pathname },
-    target: "es2022",
-    write: false,
-  });
-  return import(`data:text/javascript;base64,${Buffer.from(made.outputFiles[0].text).toString("base64")}`);
-}
+import { root, source } from "./source.mjs";
 
 const { ask, consented, idOf, memoryStore, pause, Poller, Sender, Shows, write } = await source(
   ...["net", "notes", "poller", "sender", "shows", "state", "store", "util"].map((name) => `core/${name}`),

@@ -3,29 +3,12 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { build } from "esbuild";
-
-const root = new URL("../", import.meta.url);
-
-/** A module of the sources. */
-async function source(name) {
-  const made = await build({
-    bundle: true,
-    entryPoints: [new URL(`src/surveys/${name}.ts`, root).pathname],
-    format: "esm",
-    logLevel: "error",
-    target: "es2022",
-    write: false,
-  });
-  return import(`data:text/javascript;base64,${Buffer.from(made.outputFiles[0].text).toString("base64")}`);
-}
+import { root, source } from "./source.mjs";
 
 const { flows, answers } = JSON.parse(await readFile(new URL("test/flow-vectors.json", root), "utf8"));
-const { wayOf, positionOf, ahead } = await source("flow");
-const { check } = await source("answers");
-const { Attempt } = await source("attempt");
-const texts = await source("texts");
-const { themeRules } = await source("theme");
+const { ahead, Attempt, check, directionOf, LANGUAGES, languageOf, positionOf, textsOf, themeRules, wayOf } = await source(
+  ...["answers", "attempt", "flow", "texts", "theme"].map((name) => `surveys/${name}`),
+);
 
 test("ways end where the server's do", () => {
   let walked = 0;
@@ -58,7 +41,6 @@ test("answers are refused where the server refuses them", () => {
 });
 
 test("every language has every text", () => {
-  const { LANGUAGES, languageOf, textsOf, directionOf } = texts;
   const count = LANGUAGES.en.split("|").length;
   const places = (text) => (text.match(/\{\d\}/g) ?? []).sort().join();
   for (const [language, all] of Object.entries(LANGUAGES)) {
@@ -215,7 +197,7 @@ async function inPage(run) {
 
 test("a feedback button moves to the body that takes the place of the page's", () =>
   inPage(async ({ Element, watches }) => {
-    const { showFeedback } = await source("feedback");
+    const { showFeedback } = await source("surveys/feedback");
     const { element, remove } = showFeedback("en", {}, () => {});
     assert.ok(element.isConnected);
     for (let visits = 0; visits < 2; visits++) {
@@ -231,7 +213,7 @@ test("a feedback button moves to the body that takes the place of the page's", (
 
 test("a feedback button that is offered for longer is the same one, and opens its survey until then", () =>
   inPage(async ({ made }) => {
-    const { createRenderer } = await source("index");
+    const { createRenderer } = await source("surveys/index");
     const [asked, acks] = [[], []];
     const host = {
       locale: "en",

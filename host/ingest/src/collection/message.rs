@@ -198,26 +198,34 @@ impl<'a> Message<'a> {
         Ok(message)
     }
 
+    /// What it says of where it comes from, or else what its request says.
+    fn said(&self, one: fn(&Origin) -> Option<&str>) -> Option<&str> {
+        one(&self.own_origin).or_else(|| one(&self.common_origin))
+    }
+
+    /// The platform that it comes from.
+    pub(super) fn platform(&self) -> Option<&str> {
+        self.said(|origin| origin.platform.as_deref())
+    }
+
     /// Where it comes from: its request says it where the message does not.
     pub(super) fn origin(&self) -> Origin {
-        let (own, common) = (&self.own_origin, &*self.common_origin);
-        let either = |one: fn(&Origin) -> Option<&str>| one(own).or(one(common)).map(str::to_owned);
+        let said = |one: fn(&Origin) -> Option<&str>| self.said(one).map(str::to_owned);
         Origin {
-            platform: either(|origin| origin.platform.as_deref()),
-            app_version: either(|origin| origin.app_version.as_deref()),
-            locale: either(|origin| origin.locale.as_deref()),
-            timezone: either(|origin| origin.timezone.as_deref()),
-            device_id: either(|origin| origin.device_id.as_deref()),
-            sdk_version: either(|origin| origin.sdk_version.as_deref()),
+            platform: said(|origin| origin.platform.as_deref()),
+            app_version: said(|origin| origin.app_version.as_deref()),
+            locale: said(|origin| origin.locale.as_deref()),
+            timezone: said(|origin| origin.timezone.as_deref()),
+            device_id: said(|origin| origin.device_id.as_deref()),
+            sdk_version: said(|origin| origin.sdk_version.as_deref()),
             session_id: None,
-            source: own.source,
+            source: self.own_origin.source,
         }
     }
 
     /// Whether its client sends what is refused again for ever.
     pub(super) fn never_gives_up(&self) -> bool {
-        let origins = [&self.own_origin, &*self.common_origin];
-        let library = origins.iter().find_map(|it| it.sdk_version.as_deref());
+        let library = self.said(|origin| origin.sdk_version.as_deref());
         let name = library.and_then(|library| library.split('/').next());
         name.is_some_and(|name| NEVER_GIVING_UP.contains(&name))
     }
@@ -268,9 +276,8 @@ fn text(raw: Option<&RawValue>) -> Option<String> {
 /// An object, or what it is without one.
 fn part<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
     let object = raw.filter(|raw| raw.get().starts_with('{'));
-    object
-        .and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or_default()
+    let read = object.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    read.unwrap_or_default()
 }
 
 /// What a request says about where all its messages come from.
@@ -484,11 +491,8 @@ mod tests {
             let message = json!({"event": "x", "timestamp": time, "originalTimestamp": first, "sentAt": sent});
             read(MessageKind::Track, &message, |message| {
                 let moment = message.moment(common().received_at);
-                assert_eq!(
-                    moment,
-                    clock::from_text(expected),
-                    "{time:?} {first:?} {sent:?}"
-                );
+                let expected = clock::from_text(expected);
+                assert_eq!(moment, expected, "{time:?} {first:?} {sent:?}");
             });
         }
     }
@@ -539,16 +543,12 @@ mod tests {
 
     #[test]
     fn clients_that_never_give_up_are_known_by_their_library() {
+        let android = json!({"name": "com.rudderstack.android.sdk.core", "version": "1.20.1"});
+        let similar = json!({"name": "rudder-ios-library-2", "version": "1"});
         for (library, expected) in [
-            (
-                json!({"name": "com.rudderstack.android.sdk.core", "version": "1.20.1"}),
-                true,
-            ),
+            (android, true),
             (json!({"name": "rudder-ios-library"}), true),
-            (
-                json!({"name": "rudder-ios-library-2", "version": "1"}),
-                false,
-            ),
+            (similar, false),
             (json!({"name": "analytics-node", "version": "3"}), false),
             (json!(null), false),
         ] {

@@ -3,7 +3,7 @@
 mod identify;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -18,7 +18,6 @@ use nudge_records::events::{MOST_BYTES, MOST_EVENTS};
 use nudge_records::subjects::current::check_anonymous_id;
 use nudge_records::subjects::identity::is_external_id;
 use nudge_records::subjects::{self, AliasKind, NOBODY};
-use uuid::Uuid;
 
 use super::message::{Content, Message, MessageError};
 use crate::body::{EventBody, Events, Field};
@@ -199,8 +198,7 @@ impl Collection<'_> {
                 }
                 self.charge_if_new(name).await?;
                 let (kind, now) = (AliasKind::Anonymous, services.clock.now());
-                let platform = message.origin().platform;
-                let platform = platform.as_deref();
+                let platform = message.platform();
                 let (db, pseudonyms) = (&services.db, &services.pseudonyms);
                 // The event or the traits that come with the name have the person looked at.
                 let of = (app_id, false);
@@ -279,10 +277,11 @@ impl Collection<'_> {
         let checked: Vec<_> = checked.collect();
         // What a client has twice in one request, it sends again. Where the first of two that are checked together is
         // rejected, so is the other.
-        let ids: HashSet<Uuid> = checked.iter().map(|(_, event)| event.id).collect();
         rejections.retain(|rejection| {
-            let is_checked = rejection.event_id.is_some_and(|id| ids.contains(&id));
-            rejection.code != "duplicate_event_id_in_batch" || !is_checked
+            rejection.code != "duplicate_event_id_in_batch"
+                || !checked
+                    .iter()
+                    .any(|(_, event)| Some(event.id) == rejection.event_id)
         });
         for rejection in &mut rejections {
             rejection.index = place(rejection.index);

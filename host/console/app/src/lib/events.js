@@ -1,7 +1,7 @@
 // Server-sent events. Read by `fetch`, not by `EventSource`, which tells neither why it was refused nor, after a pause,
 // where to go on.
 import { address, ApiError, send } from "./api.js";
-import { useCallback, useEffect, useRef, useState } from "./preact.js";
+import { useCallback, useLayoutEffect, useRef, useState } from "./preact.js";
 
 const LONGEST_WAIT = 30_000;
 
@@ -59,11 +59,14 @@ export function listen(path, query, { message, state, after }) {
         const headers = { accept: "text/event-stream" };
         if (last) headers["last-event-id"] = last;
         const response = await send("GET", address(path, query), { headers, signal: controller.signal });
-        state("open");
         if (!response.body) throw new ApiError(0, { code: "unreachable", detail: "The stream has no content." });
+        let begun = false;
         for await (const { event, data, id } of messages(response.body)) {
           if (controller.signal.aborted) return;
           last = id ?? last;
+          // The first one says where it begins: whoever pauses from now on loses nothing.
+          if (!begun) state("open");
+          begun = true;
           if (data === undefined) continue;
           wait = 500;
           message(event, JSON.parse(data));
@@ -102,7 +105,8 @@ export function useEvents(path, query, { most = 500, event: wanted = "event" } =
   const sampling = useRef(0);
   const last = useRef(/** @type {{ key: string, id?: string }} */ ({ key: "" }));
   const key = path + JSON.stringify(query);
-  useEffect(() => {
+  // Before anything of it is seen: what is shown as live is, and what is shown as paused brings nothing more.
+  useLayoutEffect(() => {
     if (last.current.key !== key) {
       last.current = { key };
       setItems([]);

@@ -161,7 +161,7 @@ function Editor({ definition, onSaved }) {
     return `Saved as version ${saved.version}.`;
   }, draft, written);
   return html`<${RestoredDraft} draft=${draft} />
-    <${Form} label="Definition" onSubmit=${() => save(difference(draft.base, draft.value), draft.version, draft.value)} submit="Save as a new version" disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
+    <${Form} label="Definition" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} submit="Save as a new version" disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
       <${DraftFields} draft=${draft}><${Written} draft=${draft} name=${definition.name} /><//>
     <//>${dialog}`;
 }

@@ -59,7 +59,7 @@ function Editor({ segment, onSaved, name }) {
       if (draft.here()) go(link("/apps/:appId/segments/:segmentId", { appId: created.appId, segmentId: created.id }), { replace: true });
       return;
     }
-    await saving(difference(draft.base, value), draft.version, value);
+    await saving(difference(draft.base, value), draft.version);
   };
   return html`<${RestoredDraft} draft=${draft} />
     <${Form} label="Segment" onSubmit=${save} submit=${segment.id ? "Save" : "Make the segment"} disabled=${Boolean(segment.id) && !draft.changed} actions=${html`<${Discard} draft=${draft} />`}>

@@ -121,7 +121,7 @@ function Editor({ settings, onSaved }) {
   }, draft, written);
   const set = (/** @type {string} */ path, /** @type {any} */ next) => draft.set((/** @type {any} */ before) => putAt(before, path.split("/"), next));
   return html`<${RestoredDraft} draft=${draft} />
-    <${Form} label="Rules" onSubmit=${() => save(difference(draft.base, draft.value), draft.version, draft.value)} submit="Save the rules" disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
+    <${Form} label="Rules" onSubmit=${() => save(difference(draft.base, draft.value), draft.version)} submit="Save the rules" disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
       <${Groups} value=${draft.value} set=${set} />
     <//>${dialog}`;
 }

@@ -58,12 +58,12 @@ export function ConflictDialog({ conflict, path, value, onDone, onClose }) {
  * @param {(saved: any) => any} onSaved told the resource as it is afterwards; answers what is said then, unless that is “Saved.”
  * @param {import("../lib/draft.js").Draft<any>} [draft] what is saved: what is written meanwhile stays
  * @param {(saved: any) => any} [written] what of the resource is in the draft
- * @returns {[save: (change: Record<string, any>, version: number | undefined, value?: Record<string, any>) => Promise<void>, dialog: any]} value: all that was written, where a field has members: the change of one is no whole, and would be mixed with what somebody else has saved; the dialog stands in the page
+ * @returns {[save: (change: Record<string, any>, version: number | undefined, value?: Record<string, any>) => Promise<void>, dialog: any]} value: all that was written, where that is not the draft's value. The dialog shows and saves whole fields of it: the change of one member would be mixed with what somebody else has saved. The dialog stands in the page
  */
 export function useSaving(path, onSaved, draft, written = (saved) => saved) {
   const [conflict, setConflict] = useState(/** @type {any} */ (undefined));
   const close = () => setConflict(undefined);
-  const save = async (/** @type {Record<string, any>} */ change, /** @type {number | undefined} */ version, /** @type {Record<string, any> | undefined} */ value = undefined) => {
+  const save = async (/** @type {Record<string, any>} */ change, /** @type {number | undefined} */ version, /** @type {Record<string, any> | undefined} */ value = draft?.value) => {
     // The page's own form: that of a preview comes later.
     checkJson(document.querySelector("form"), draft);
     const sent = draft?.value;

@@ -118,13 +118,12 @@ impl Collection<'_> {
         let Some(anonymous_id) = anonymous_id.filter(|_| self.trust == Trust::Server) else {
             return Ok(None);
         };
-        let platform = message.origin().platform;
         let link = Link {
             app_id: self.app.id,
             anonymous_id,
             external_id,
             issued_at: message.moment(self.received_at).unwrap_or(self.received_at),
-            platform: platform.as_deref(),
+            platform: message.platform(),
             client_id: None,
             // The traits that come with the names have the person looked at.
             is_watched: false,
