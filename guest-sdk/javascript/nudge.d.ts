@@ -1,4 +1,5 @@
-// Types of `nudge.js`. Instants and spans are milliseconds, as `Date` has them.
+// Types of `nudge.js`. Instants and spans are milliseconds, as `Date` has them; where an instant is given, a `Date` is one
+// too.
 
 /** A JSON value; `undefined` where it stands is a missing one. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -75,10 +76,15 @@ export interface Event {
   json(): { [key: string]: Json };
 }
 
-/** An event of a subject's history. */
-export interface PastEvent {
+/** Which event it was, and when it happened. */
+export interface EventReference {
+  /** A UUID. */
   id: string;
   timestamp: number;
+}
+
+/** An event of a subject's history. */
+export interface PastEvent extends EventReference {
   properties: { [path: string]: Json | undefined };
 }
 
@@ -94,6 +100,8 @@ export interface Past {
 export interface Subject {
   /** The time of the decision. */
   readonly now: number;
+  /** Equal numbers are one subject, within one call. */
+  readonly number: number;
   /** The campaign's identifier (a UUID), by which facts say what they know of it. */
   readonly campaignId: string;
   /** What was last kept of the subject for this campaign: JSON of up to 4 KiB. */
@@ -110,14 +118,26 @@ export interface Subject {
    * state that is stored follows from all of them.
    */
   fact(name: string): Json | undefined;
-  /** How many earlier events of this name happened within so many milliseconds (none: ever), to 1,000. */
-  countEvents(name: string, within?: number): number;
+  /** The id of the event whose firing of this campaign had no effect last: consent, a cap, quiet hours or the like. */
+  readonly heldBack: string | undefined;
+  /**
+   * What this campaign keeps of people who were merged into the subject, until a state is stored: that follows from all
+   * of them.
+   */
+  readonly mergedStates: any[];
+  /** How many earlier events of this name happened within so many milliseconds (none: ever), counted up to 1,000 or less. */
+  countEvents(name: string, within?: number, atMost?: number): number;
+  /** Whether an earlier event of this name happened within so many milliseconds (none: ever). */
+  hasEvent(name: string, within?: number): boolean;
   /** The earlier events of this name, newest first. */
   recentEvents(name: string, past?: Past): PastEvent[];
-  /** Number `n` of the event's own random numbers, from 0 to 1. */
+  /** Number `n` of the event's own random numbers, from 0 to 1: the same for the same event and campaign. */
   random(n?: number): number;
-  /** Sets a timer, in place of one with the same key, so many milliseconds ahead. */
-  setTimer(key: string, ahead: number, payload?: Json): void;
+  /**
+   * Sets a timer, in place of one with the same key: at a `Date`, or so many milliseconds ahead. At most 90 days ahead;
+   * the past is now.
+   */
+  setTimer(key: string, when: number | Date, payload?: Json): void;
   cancelTimer(key: string): void;
   cancelTimers(): void;
   /** Says why, for the person who asks. */
@@ -143,6 +163,20 @@ export function trigger<Config = any>(
   },
 ): Exports;
 
+/** An event that is to be validated. */
+export interface ValidatedEvent {
+  /** The time of the decision: when the batch's latest event reached the server. */
+  readonly now: number;
+  /** When it happened, by the client's corrected clock. */
+  readonly timestamp: number;
+  /** The property at a dotted path that `check` names. */
+  get(path: string): Json | undefined;
+  /** The names of the properties that `check` does not name. */
+  unread(): string[];
+  /** All properties. Slower than those that `check` names. */
+  json(): { [key: string]: Json };
+}
+
 /** One way in which an event breaks its definition. */
 export interface Violation {
   code: string;
@@ -154,15 +188,7 @@ export interface Violation {
 /** A validation plugin. */
 export function validation<Config = any>(
   plugin: Declaration<Config> & {
-    validate(
-      config: Config,
-      event: {
-        get(path: string): Json | undefined;
-        /** The names of the properties that `check` does not name. */
-        unread(): string[];
-        json(): { [key: string]: Json };
-      },
-    ): Iterable<Violation>;
+    validate(config: Config, event: ValidatedEvent): Iterable<Violation>;
   },
 ): Exports;
 
@@ -173,11 +199,16 @@ export interface Recipient {
   property(key: string): Json | undefined;
   /** A property, named by `check`, of the event that caused the message. */
   trigger(path: string): Json | undefined;
+  /** The event that caused the message; `undefined` where none did. */
+  readonly triggerEvent: EventReference | undefined;
   /** A value of the request that asks for the send, whose key `dataKeys` names. */
   data(key: string): Json | undefined;
   /** A fact, as those of subjects. */
   fact(name: string): Json | undefined;
+  /** The recipient's events of this name, newest first. */
   recentEvents(name: string, past?: Past): PastEvent[];
+  /** Number `n` of the recipient's own random numbers, from 0 to 1: the same for the same recipient. */
+  random(n?: number): number;
 }
 
 /** What one binding resolved to. Without a value, `issue` says why. */
@@ -188,6 +219,8 @@ export interface Resolution {
   usedFallback?: boolean;
   issue?: string;
   detail?: string;
+  /** The event that the value comes from, such as one of `recentEvents`. */
+  event?: { id: string; timestamp: number | Date };
 }
 
 /** A personalization plugin. */

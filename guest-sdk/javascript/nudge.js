@@ -1,5 +1,6 @@
 // What authors of Nudge plugins in JavaScript import: one function a kind of plugin, which makes the
-// component's exports of plain functions. Instants are milliseconds since 1970, as `Date` has them.
+// component's exports of plain functions. Instants are milliseconds since 1970, as `Date` has them; where one is given,
+// a `Date` is one too.
 
 import { write } from "nudge:plugin/log@1.0.0";
 
@@ -19,6 +20,28 @@ function textsOf(values, what) {
 function answered(value, name) {
   if (typeof value?.then === "function") throw new TypeError(`\`${name}\` must answer at once: it can't be async`);
   return value;
+}
+
+/** Whether a decision fires. A value that only counts as true would fire for nobody, and say nothing. */
+function isFired(value, name) {
+  if (answered(value, name) && value !== true) {
+    throw new TypeError(`\`${name}\` must answer true or false, and answered ${shown(value)}`);
+  }
+  return value === true;
+}
+
+/** What `check` may answer. */
+const READS = ["events", "properties", "subjectProperties", "history"];
+
+/** What `check` answered. A misspelt name would leave the plugin without events, and say nothing. */
+function readsOf(value) {
+  const reads = answered(value, "check") ?? {};
+  if (typeof reads !== "object" || Array.isArray(reads)) {
+    throw new TypeError(`\`check\` must answer an object, and answered ${shown(reads)}; problems are thrown`);
+  }
+  const other = Object.keys(reads).find((name) => !READS.includes(name));
+  if (other !== undefined) throw new TypeError(`\`check\` answered \`${other}\`, which is none of ${READS.join(", ")}`);
+  return reads;
 }
 
 /** A problem with a configuration, for `throw problem(…)` or `throw [problem(…), …]` in `check`. */
@@ -45,7 +68,15 @@ export const log = {
 };
 
 const millis = (micros) => Number(micros) / 1000;
-const micros = (millis) => BigInt(Math.round(millis * 1000));
+/** An instant that the plugin gives. A value of another type would end the call without a word. */
+function micros(instant, what = "an instant") {
+  const millis = instant instanceof Date ? instant.getTime() : instant;
+  if (!Number.isFinite(millis)) throw new TypeError(`${what} must be a Date or milliseconds, and is ${String(instant)}`);
+  return BigInt(Math.round(millis * 1000));
+}
+
+/** One of the host's random numbers, which have 64 bits, from 0 to 1. */
+const fraction = (random) => Number(random >> 11n) / 2 ** 53;
 
 /** What is kept of a subject or a timer, as bytes. What JSON leaves out, such as a function, would be kept as nothing. */
 function encode(value) {
@@ -55,6 +86,12 @@ function encode(value) {
 }
 
 const decode = (bytes) => (bytes === undefined ? undefined : JSON.parse(new TextDecoder().decode(bytes)));
+
+/** The digits of bytes, as facts have them. */
+const hexadecimal = (bytes) => Array.from(bytes ?? [], (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** The bytes that a fact's digits stand for. */
+const unhexadecimal = (digits) => Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 
 /** A value of the contract as JavaScript has it. */
 function fromWit(value) {
@@ -124,6 +161,13 @@ function history(found, properties) {
   }));
 }
 
+/** The event that a value comes from, as a resolution names it. */
+function origin(event) {
+  if (event === undefined) return [];
+  const timestamp = new Date(Number(micros(event.timestamp, "an event's timestamp")) / 1000).toISOString();
+  return [["event_id", textOf(event.id, "an event's id")], ["timestamp", timestamp]];
+}
+
 /** An exception as the log shows it: its message, then its places, which are all that an engine's stack may have. */
 const told = (error) => `${String(error)}\n${error?.stack ?? ""}`.trimEnd();
 
@@ -147,7 +191,7 @@ function problems(error) {
 /** What all kinds have in common: what a plugin says of itself, and what its configurations read. */
 function declared(plugin) {
   const read = (config) => {
-    const { events = [], properties = [], subjectProperties = [], history = [] } = answered(plugin.check(config), "check") ?? {};
+    const { events = [], properties = [], subjectProperties = [], history = [] } = readsOf(plugin.check(config));
     return {
       eventNames: textsOf(events, "events"),
       properties: textsOf(properties, "properties"),
@@ -221,6 +265,8 @@ class Subject {
   }
 
   get now() { return millis(this.campaign.batch.received[this.item]); }
+  /** Equal numbers are one subject, within one call. */
+  get number() { return this.campaign.batch.subjects()[this.item]; }
   /** The campaign's identifier (a UUID). */
   get campaignId() { return this.host.campaignId(this.campaign.number); }
   #since(within) { return within === undefined ? undefined : micros(this.now - within); }
@@ -233,28 +279,38 @@ class Subject {
    * four are objects by campaign; `campaignId` is this one's.
    */
   fact(name) { return fromWit(this.host.subjectFact(this.item, name)); }
-  /** How many earlier events of this name happened within so many milliseconds (none: ever), to 1,000. */
-  countEvents(name, within) {
-    return this.host.countEvents(this.item, name, this.#since(within), 1000);
+  /** The id of the event whose firing of this campaign had no effect last; `undefined` is none. */
+  get heldBack() { return this.fact("held_back")?.[this.campaignId]; }
+  /** What this campaign keeps of people who were merged into the subject, until a state is stored. */
+  get mergedStates() {
+    const known = this.fact("merged_states")?.[this.campaignId];
+    // Facts are as of before the batch. A state that was stored since follows from all of them.
+    const own = hexadecimal(this.host.getState(this.campaign.number, this.item));
+    if (known === undefined || own === "" || known.own !== own) return [];
+    return known.others.map((digits) => decode(unhexadecimal(digits)));
   }
+  /** How many earlier events of this name happened within so many milliseconds (none: ever), to 1,000. */
+  countEvents(name, within, atMost = 1000) {
+    return this.host.countEvents(this.item, name, this.#since(within), atMost);
+  }
+  /** Whether an earlier event of this name happened within so many milliseconds (none: ever). */
+  hasEvent(name, within) { return this.countEvents(name, within, 1) > 0; }
   /** The earlier events of this name, newest first. */
   recentEvents(name, { within, limit = 200, properties = [] } = {}) {
     const found = this.host.recentEvents(this.item, name, this.#since(within), limit, properties);
     return history(found, properties);
   }
   /** Number `n` of the event's own random numbers, from 0 to 1. */
-  random(n = 0) {
-    return Number(this.host.random(this.item, this.campaign.number, n) >> 11n) / 2 ** 53;
-  }
+  random(n = 0) { return fraction(this.host.random(this.item, this.campaign.number, n)); }
   /** What was last kept of the subject for this campaign; `undefined` is nothing. */
   get state() { return decode(this.host.getState(this.campaign.number, this.item)); }
   set state(value) {
     if (value === undefined) this.host.clearState(this.campaign.number, this.item);
     else this.host.setState(this.campaign.number, this.item, encode(value));
   }
-  /** Sets a timer, in place of one with the same key, so many milliseconds ahead. */
-  setTimer(key, ahead, payload = null) {
-    const at = micros(this.now + ahead);
+  /** Sets a timer, in place of one with the same key: at a `Date`, or so many milliseconds ahead. */
+  setTimer(key, when, payload = null) {
+    const at = micros(when instanceof Date ? when : this.now + when, "a timer's time");
     this.host.setTimer(this.campaign.number, this.item, textOf(key, "a timer's key"), at, encode(payload));
   }
   cancelTimer(key) { this.host.cancelTimer(this.campaign.number, this.item, key); }
@@ -281,6 +337,7 @@ export function trigger(plugin) {
       const batch = {
         names: host.names(), nameIndexes: host.nameIndexes(), timestamps: host.timestamps(),
         received: host.received(), sessions: host.sessions(), timers: new Set(host.timerItems()),
+        subjects() { return this.numbers ??= host.subjects(); },
       };
       for (let number = 0; number < host.campaignCount(); number++) {
         const config = JSON.parse(host.campaignConfig(number));
@@ -288,12 +345,12 @@ export function trigger(plugin) {
         const campaign = { host, batch, number, table };
         const fires = (item, row) => {
           const [event, subject] = [new Event(campaign, item, row), new Subject(campaign, item)];
-          if (!batch.timers.has(item)) return answered(plugin.onEvent(config, event, subject), "onEvent");
+          if (!batch.timers.has(item)) return isFired(plugin.onEvent(config, event, subject), "onEvent");
           const timer = { key: host.timerKey(item), payload: decode(host.timerPayload(item)), event };
-          return answered(plugin.onTimer?.(config, timer, subject), "onTimer");
+          return isFired(plugin.onTimer?.(config, timer, subject), "onTimer");
         };
         const items = Array.from(host.campaignItems(number));
-        const fired = items.filter((item, row) => fires(item, row) === true);
+        const fired = items.filter((item, row) => fires(item, row));
         if (fired.length > 0) host.fire(number, fired);
       }
     }),
@@ -302,7 +359,8 @@ export function trigger(plugin) {
 
 /**
  * A validation plugin: `{name, version, summary?, configSchema?, check(config), validate(config, event)}`.
- * `check` gives `{properties}`, `validate` a list of `{code, property, expected, actual}`.
+ * `check` gives `{properties}`, `validate` a list of `{code, property, expected, actual}`. `event` has `timestamp` and
+ * `now`, `get(path)`, `unread()` and `json()`.
  */
 export function validation(plugin) {
   const { read, exports } = declared(plugin);
@@ -310,11 +368,15 @@ export function validation(plugin) {
     ...exports,
     validate: (host) => decide(() => {
       const found = [];
+      const now = millis(host.now());
+      const timestamps = host.timestamps();
       for (let number = 0; number < host.definitionCount(); number++) {
         const config = JSON.parse(host.definitionConfig(number));
         const table = new Table(host.definitionCells(number), read(config).properties);
         Array.from(host.definitionItems(number)).forEach((item, row) => {
           const event = {
+            now,
+            timestamp: millis(timestamps[item]),
             get: (path) => table.get(row, path),
             unread: () => host.unread(item),
             json: () => JSON.parse(host.eventJson(item)),
@@ -341,7 +403,7 @@ export function validation(plugin) {
  * A personalization plugin: `{name, version, summary?, configSchema?, check(config), dataKeys?(config),
  * resolve(config, recipient)}`. `check` gives `{properties?, subjectProperties?}` (properties are those of
  * the event that caused the message), `dataKeys` the keys of the request's data; `resolve` gives
- * `{[binding]: {value, text?, usedFallback?, issue?, detail?}}`.
+ * `{[binding]: {value, text?, usedFallback?, issue?, detail?, event?}}`.
  */
 export function personalization(plugin) {
   const { read, exports } = declared(plugin);
@@ -362,8 +424,13 @@ export function personalization(plugin) {
             now,
             property: (key) => subjects.get(row, key),
             trigger: (path) => triggers.get(row, path),
+            get triggerEvent() {
+              const found = host.triggerEvent(item);
+              return found && { id: found[0], timestamp: millis(found[1]) };
+            },
             data: (key) => data.get(row, key),
             fact: (name) => fromWit(host.subjectFact(item, name)),
+            random: (n = 0) => fraction(host.random(item, n)),
             recentEvents(name, { within, limit = 200, properties = [] } = {}) {
               const since = within === undefined ? undefined : micros(now - within);
               return history(host.recentEvents(item, name, since, limit, properties), properties);
@@ -371,7 +438,7 @@ export function personalization(plugin) {
           };
           const resolved = answered(plugin.resolve(config, recipient), "resolve");
           for (const [binding, found] of Object.entries(resolved)) {
-            const { value, text = value ?? "", usedFallback = false, issue = "", detail = "" } = found;
+            const { value, text = value ?? "", usedFallback = false, issue = "", detail = "", event } = found;
             resolutions.push({
               item,
               binding,
@@ -380,7 +447,7 @@ export function personalization(plugin) {
               usedFallback,
               issue: textOf(issue, "a resolution's issue"),
               detail: textOf(detail, "a resolution's detail"),
-              more: [],
+              more: origin(event),
             });
           }
         });

@@ -6,19 +6,31 @@ from `Trigger`, `Validation` or `Personalization`.
 """
 
 import json
-from datetime import datetime, timedelta, timezone
-from typing import Any, Optional
+from datetime import datetime, timedelta
+from typing import Any, Optional, Union
 
+import nudge_values
 from componentize_py_types import Err
+from nudge_values import (
+    MISSING,
+    EventReference,
+    PastEvent,
+    _answered,
+    _fraction,
+    _from_wit,
+    _history,
+    _instant,
+    _is_fired,
+    _iso,
+    _micros,
+    _shown,
+    _Table,
+    _text,
+    _texts,
+    _to_wit,
+)
 from wit_world.imports import log as _log
 from wit_world.imports.types import Description, Problem, Reads, Refusal
-from wit_world.imports.types import (
-    Value_Boolean,
-    Value_Json,
-    Value_Null,
-    Value_Number,
-    Value_Text,
-)
 
 # A world has one of these two, or neither; modules can't be imported once the component is made.
 try:
@@ -30,32 +42,7 @@ try:
 except ImportError:
     _Resolution = None
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_MICROSECOND = timedelta(microseconds=1)
-MISSING = object()
-"""A property that is not there, or is withheld by the app's privacy policy; `None` is a JSON null."""
-
-
-def _text(value: Any, what: str) -> str:
-    """A text of the contract. A value of another type would end the call without a word."""
-    if not isinstance(value, str):
-        raise TypeError(f"{what} must be a str, and is {value!r}")
-    return value
-
-
-def _texts(values: Any, what: str) -> list:
-    """A list of texts of the contract."""
-    if isinstance(values, str):
-        raise TypeError(f"{what} must be a list of str, and is {values!r}")
-    return [_text(value, f"each of {what}") for value in values]
-
-
-def _answered(value: Any, name: str) -> Any:
-    """What a method of the plugin answers. Nothing would ever await a coroutine."""
-    if hasattr(value, "__await__"):
-        value.close()
-        raise TypeError(f"`{name}` must answer at once: it can't be async")
-    return value
+_OWN_FILES = (__file__, nudge_values.__file__)
 
 
 class ConfigError(Exception):
@@ -100,110 +87,13 @@ def reads(events=(), properties=(), subject_properties=(), history=()) -> Reads:
     )
 
 
-def _instant(micros: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=micros)
-
-
-def _micros(instant: datetime) -> int:
-    return (instant - _EPOCH) // _MICROSECOND
-
-
-def _from_wit(value: Any) -> Any:
-    if value is None:
-        return MISSING
-    if isinstance(value, Value_Null):
-        return None
-    if isinstance(value, Value_Json):
-        return json.loads(value.value)
-    return value.value
-
-
-def _to_wit(value: Any) -> Any:
-    if value is MISSING:
-        return None
-    if value is None:
-        return Value_Null()
-    if isinstance(value, bool):
-        return Value_Boolean(value)
-    if isinstance(value, (int, float)):
-        return Value_Number(float(value))
-    if isinstance(value, str):
-        return Value_Text(value)
-    return Value_Json(json.dumps(value))
-
-
-def _shown(value: Any) -> str:
-    """A value as it stands inside a text: numbers, booleans, arrays and objects as they were sent."""
-    # Cells give all numbers as floats. From here on they stand with an exponent, as in JavaScript.
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        value = int(value)
-    if isinstance(value, (bool, int, float, list, tuple, dict)):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return "" if value is None or value is MISSING else str(value)
-
-
-class _Table:
-    """The contract's table, cell by cell."""
-
-    def __init__(self, cells: Any, columns: list):
-        self._cells = cells
-        self._columns = {path: column for column, path in enumerate(columns)}
-        self._width = len(columns)
-        self._bytes: Optional[bytes] = None
-
-    def _text(self, index: int) -> str:
-        if self._bytes is None:
-            # The ends count bytes.
-            self._bytes = self._cells.text.encode()
-        start = self._cells.ends[index - 1] if index else 0
-        return self._bytes[start : self._cells.ends[index]].decode()
-
-    def get(self, row: int, path: str) -> Any:
-        column = self._columns.get(path)
-        if column is None:
-            raise KeyError(f"`{path}` is not among what `check` says is read")
-        index = row * self._width + column
-        tag = self._cells.tags[index]
-        if tag == 1:
-            return None
-        if tag in (2, 3):
-            return tag == 3
-        if tag == 4:
-            return self._cells.numbers[index]
-        if tag == 5:
-            return self._text(index)
-        if tag == 6:
-            return json.loads(self._text(index))
-        return MISSING
-
-    def row(self, row: int) -> dict:
-        return {path: self.get(row, path) for path in self._columns}
-
-
-class PastEvent:
-    """An event of a subject's history."""
-
-    def __init__(self, id: str, timestamp: datetime, properties: dict):
-        self.id = id
-        self.timestamp = timestamp
-        self.properties = properties
-
-
-def _history(found: Any, properties: list) -> list:
-    table = _Table(found.properties, properties)
-    return [
-        PastEvent(id, _instant(found.timestamps[row]), table.row(row))
-        for row, id in enumerate(found.ids)
-    ]
-
-
 def _told(error: Exception) -> str:
     """An error and the lines that led to it, the innermost last."""
     places = []
     entry = error.__traceback__
     while entry is not None:
         code = entry.tb_frame.f_code
-        if code.co_filename != __file__:
+        if code.co_filename not in _OWN_FILES:
             file = code.co_filename.rsplit("/", 1)[-1]
             places.append(f"{file}, line {entry.tb_lineno}, in {code.co_name}")
         entry = entry.tb_next
@@ -316,9 +206,15 @@ class Subject:
 
     def __init__(self, campaign: "_Campaign", event: Event):
         self._host = campaign.host
+        self._batch = campaign.batch
         self._number = campaign.number
         self._item = event.item
         self.now = event.received
+
+    @property
+    def number(self) -> int:
+        """Equal numbers are one subject, within one call."""
+        return self._batch.subjects[self._item]
 
     @property
     def campaign_id(self) -> str:
@@ -341,9 +237,34 @@ class Subject:
         a state that is stored follows from all of them."""
         return _from_wit(self._host.subject_fact(self._item, name))
 
-    def count_events(self, name: str, within: Optional[timedelta] = None) -> int:
-        """How many earlier events of this name happened within a span (none: ever), to 1,000."""
-        return self._host.count_events(self._item, name, self._since(within), 1000)
+    @property
+    def held_back(self) -> Optional[str]:
+        """The id of the event whose firing of this campaign had no effect last: consent, a cap, quiet hours or the like.
+        `None` is none."""
+        known = self.fact("held_back")
+        return known.get(self.campaign_id) if isinstance(known, dict) else None
+
+    @property
+    def merged_states(self) -> list:
+        """What this campaign keeps of people who were merged into the subject, until a state is stored: that follows
+        from all of them."""
+        known = self.fact("merged_states")
+        known = known.get(self.campaign_id) if isinstance(known, dict) else None
+        # Facts are as of before the batch. A state that was stored since follows from all of them.
+        own = self._host.get_state(self._number, self._item)
+        if known is None or own is None or known.get("own") != own.hex():
+            return []
+        return [json.loads(bytes.fromhex(digits)) for digits in known["others"]]
+
+    def count_events(
+        self, name: str, within: Optional[timedelta] = None, at_most: int = 1000
+    ) -> int:
+        """How many earlier events of this name happened within a span (none: ever), counted up to 1,000 or less."""
+        return self._host.count_events(self._item, name, self._since(within), at_most)
+
+    def has_event(self, name: str, within: Optional[timedelta] = None) -> bool:
+        """Whether an earlier event of this name happened within a span (none: ever)."""
+        return self.count_events(name, within, 1) > 0
 
     def recent_events(
         self, name: str, within: Optional[timedelta] = None, limit: int = 200, properties=()
@@ -355,8 +276,8 @@ class Subject:
         return _history(found, properties)
 
     def random(self, n: int = 0) -> float:
-        """Number `n` of the event's own random numbers, from 0 to 1."""
-        return (self._host.random(self._item, self._number, n) >> 11) / 2**53
+        """Number `n` of the event's own random numbers, from 0 to 1: the same for the same event and campaign."""
+        return _fraction(self._host.random(self._item, self._number, n))
 
     @property
     def state(self) -> Any:
@@ -371,9 +292,10 @@ class Subject:
         else:
             self._host.set_state(self._number, self._item, json.dumps(value).encode())
 
-    def set_timer(self, key: str, ahead: timedelta, payload: Any = None) -> None:
-        """Sets a timer, in place of one with the same key."""
-        at = _micros(self.now + ahead)
+    def set_timer(self, key: str, ahead: Union[timedelta, datetime], payload: Any = None) -> None:
+        """Sets a timer, in place of one with the same key: at an instant, or a span ahead. At most 90 days ahead; the
+        past is now."""
+        at = _micros(ahead if isinstance(ahead, datetime) else self.now + ahead)
         key = _text(key, "a timer's key")
         self._host.set_timer(self._number, self._item, key, at, json.dumps(payload).encode())
 
@@ -392,12 +314,20 @@ class Subject:
 
 class _Batch:
     def __init__(self, host: Any):
+        self._host = host
+        self._subjects: Any = None
         self.names = host.names()
         self.name_indexes = host.name_indexes()
         self.timestamps = host.timestamps()
         self.received = host.received()
         self.sessions = host.sessions()
         self.timers = set(host.timer_items())
+
+    @property
+    def subjects(self) -> Any:
+        if self._subjects is None:
+            self._subjects = self._host.subjects()
+        return self._subjects
 
 
 class _Campaign:
@@ -435,10 +365,10 @@ class Trigger(_Plugin):
                 if item in batch.timers:
                     payload = json.loads(host.timer_payload(item) or b"null")
                     timer = Timer(host.timer_key(item) or "", payload, event)
-                    fires = _answered(self.on_timer(config, timer, subject), "on_timer")
+                    fires = _is_fired(self.on_timer(config, timer, subject), "on_timer")
                 else:
-                    fires = _answered(self.on_event(config, event, subject), "on_event")
-                if fires is True:
+                    fires = _is_fired(self.on_event(config, event, subject), "on_event")
+                if fires:
                     fired.append(item)
             if fired:
                 host.fire(number, fired)
@@ -457,11 +387,22 @@ class Violation:
 class ValidatedEvent:
     """An event that is to be validated."""
 
-    def __init__(self, host: Any, table: _Table, item: int, row: int):
+    def __init__(self, host: Any, table: _Table, item: int, row: int, times: tuple):
         self._host = host
         self._table = table
         self._item = item
         self._row = row
+        self._now, self._timestamps = times
+
+    @property
+    def now(self) -> datetime:
+        """The time of the decision: when the batch's latest event reached the server."""
+        return _instant(self._now)
+
+    @property
+    def timestamp(self) -> datetime:
+        """When it happened, by the client's corrected clock."""
+        return _instant(self._timestamps[self._item])
 
     def get(self, path: str) -> Any:
         """The property at a dotted path that `check` names; `MISSING` where there is none."""
@@ -472,6 +413,7 @@ class ValidatedEvent:
         return self._host.unread(self._item)
 
     def json(self) -> dict:
+        """All properties. Slower than those that `check` names."""
         return json.loads(self._host.event_json(self._item))
 
 
@@ -487,11 +429,12 @@ class Validation(_Plugin):
 
     def _decide(self, host: Any) -> None:
         found = []
+        times = (host.now(), host.timestamps())
         for number in range(host.definition_count()):
             config = json.loads(host.definition_config(number))
             table = _Table(host.definition_cells(number), self._reads(config).properties)
             for row, item in enumerate(host.definition_items(number)):
-                event = ValidatedEvent(host, table, item, row)
+                event = ValidatedEvent(host, table, item, row, times)
                 for violation in _answered(self.find(config, event), "find"):
                     found.append(
                         _Violation(
@@ -509,7 +452,7 @@ class Validation(_Plugin):
 
 class Resolution:
     """What one binding resolved to. Without a value, `issue` says why; without a `text`, the value stands as it was
-    sent."""
+    sent. `event` is the one that the value comes from, such as one of `Recipient.recent_events`."""
 
     def __init__(
         self,
@@ -518,12 +461,14 @@ class Resolution:
         used_fallback: bool = False,
         issue: str = "",
         detail: str = "",
+        event: Optional[EventReference] = None,
     ):
         self.value = value
         self.text = text if text is not None else _shown(value)
         self.used_fallback = used_fallback
         self.issue = issue
         self.detail = detail
+        self.event = event
 
 
 class Recipient:
@@ -544,6 +489,12 @@ class Recipient:
         """A property, named by `check`, of the event that caused the message."""
         return self._triggers.get(self._row, path)
 
+    @property
+    def trigger_event(self) -> Optional[EventReference]:
+        """The event that caused the message; `None` where none did."""
+        found = self._host.trigger_event(self._item)
+        return None if found is None else EventReference(found[0], _instant(found[1]))
+
     def data(self, key: str) -> Any:
         """A value of the request that asks for the send, whose key `data_keys` names."""
         return self._data.get(self._row, key)
@@ -552,13 +503,25 @@ class Recipient:
         """A fact, as those of subjects."""
         return _from_wit(self._host.subject_fact(self._item, name))
 
+    def random(self, n: int = 0) -> float:
+        """Number `n` of the recipient's own random numbers, from 0 to 1: the same for the same recipient."""
+        return _fraction(self._host.random(self._item, n))
+
     def recent_events(
         self, name: str, within: Optional[timedelta] = None, limit: int = 200, properties=()
     ) -> list:
+        """The recipient's events of this name, newest first."""
         properties = list(properties)
         since = None if within is None else _micros(self.now - within)
         found = self._host.recent_events(self._item, name, since, limit, properties)
         return _history(found, properties)
+
+
+def _origin(event: Optional[EventReference]) -> list:
+    """The event that a value comes from, as a resolution names it."""
+    if event is None:
+        return []
+    return [("event_id", _text(event.id, "an event's id")), ("timestamp", _iso(event.timestamp))]
 
 
 class Personalization(_Plugin):
@@ -600,7 +563,7 @@ class Personalization(_Plugin):
                             found.used_fallback,
                             _text(found.issue, "a resolution's issue"),
                             _text(found.detail, "a resolution's detail"),
-                            [],
+                            _origin(found.event),
                         )
                     )
             if resolutions:

@@ -3,6 +3,10 @@
 //! [`TriggerTest`], [`ValidationTest`] and [`PersonalizationTest`] check a configuration as the server
 //! does when it is saved, call the plugin as the server would, and let a test see what it asked for. Where
 //! a plugin refuses a batch they panic, because the test has failed.
+//!
+//! What a server would know beyond the events of the test is set: saved properties and facts, a past
+//! ([`TriggerTest::add_event`], [`PersonalizationTest::add_event`]), the end of a session
+//! ([`TriggerTest::end_session`]). [`TriggerTest::derive_facts`] has facts follow from events, as on a server.
 
 mod cells;
 mod personalization;

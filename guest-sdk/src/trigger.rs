@@ -10,7 +10,6 @@ mod subject;
 pub use batch::Batch;
 pub use campaign::Campaign;
 pub use event::{Event, Timer};
-pub(crate) use host::host_trait;
 pub use host::{Host, TriggerHost};
 pub use subject::{Moment, Subject};
 

@@ -2344,3 +2344,101 @@ wit-component\x070.254.2\x10wit-bindgen-rust\x060.60.0";
 pub fn __link_custom_section_describing_imports() {
     wit_bindgen::rt::maybe_link_cabi_realloc();
 }
+
+#[allow(clippy::all)]
+pub mod host {
+    use super::_rt;
+    use super::nudge::plugin::personalization_host::*;
+    /// The functions of `personalization-host.batch`. A component has the server's batch, a unit test one in memory.
+    pub trait PersonalizationHost {
+        /// The batch's time.
+        fn now(&self) -> Instant;
+        /// How many recipients there are.
+        fn item_count(&self) -> u32;
+        /// How many different messages there are. Each recipient has exactly one.
+        fn message_count(&self) -> u32;
+        /// A message's configuration, as `check-config` accepted it.
+        fn message_config(&self, message: u32) -> _rt::String;
+        /// The recipients of a message, ascending.
+        fn message_items(&self, message: u32) -> _rt::Vec<u32>;
+        /// Saved properties of the recipients: a row for each of `message-items`, a column for each of
+        /// `reads.subject-properties`.
+        fn subject_cells(&self, message: u32) -> Cells;
+        /// Values of the request that asks for the send: a row for each of `message-items`, a column for
+        /// each of `keys`, dotted paths, 256 of them at the most. All missing where no request did.
+        fn data_cells(&self, message: u32, keys: &[_rt::String]) -> Cells;
+        /// Properties of the events that caused the message: a row for each of `message-items`, a column
+        /// for each of `reads.properties`. All missing where no event caused it.
+        fn trigger_cells(&self, message: u32) -> Cells;
+        /// The identifier (a UUID) and time of the event that caused the message for this recipient. None: no
+        /// event did.
+        fn trigger_event(&self, item: u32) -> Option<(_rt::String, Instant)>;
+        /// The recipient's events of this name, newest first, at most `limit` of them (more than 1,000 counts
+        /// as 1,000), with the properties asked for as dotted paths, 256 of them at the most. Without `since`, as
+        /// far back as events are kept. As many as `limit`: there may be more.
+        fn recent_events(
+            &self,
+            item: u32,
+            name: &str,
+            since: Option<Instant>,
+            limit: u32,
+            properties: &[_rt::String],
+        ) -> History;
+        /// A fact about the recipient, as `trigger-host` names them.
+        fn subject_fact(&self, item: u32, name: &str) -> Option<Value>;
+        /// Number `n` of the recipient's own random numbers, of all 64 bits. The same recipient and app always
+        /// give the same.
+        fn random(&self, item: u32, n: u32) -> u64;
+        /// Says what bindings resolved to, in addition to what was said before. A binding that is never named is
+        /// missing.
+        fn resolve(&self, resolutions: &[Resolution]) -> ();
+    }
+    impl PersonalizationHost for Batch {
+        fn now(&self) -> Instant {
+            Batch::now(self)
+        }
+        fn item_count(&self) -> u32 {
+            Batch::item_count(self)
+        }
+        fn message_count(&self) -> u32 {
+            Batch::message_count(self)
+        }
+        fn message_config(&self, message: u32) -> _rt::String {
+            Batch::message_config(self, message)
+        }
+        fn message_items(&self, message: u32) -> _rt::Vec<u32> {
+            Batch::message_items(self, message)
+        }
+        fn subject_cells(&self, message: u32) -> Cells {
+            Batch::subject_cells(self, message)
+        }
+        fn data_cells(&self, message: u32, keys: &[_rt::String]) -> Cells {
+            Batch::data_cells(self, message, keys)
+        }
+        fn trigger_cells(&self, message: u32) -> Cells {
+            Batch::trigger_cells(self, message)
+        }
+        fn trigger_event(&self, item: u32) -> Option<(_rt::String, Instant)> {
+            Batch::trigger_event(self, item)
+        }
+        fn recent_events(
+            &self,
+            item: u32,
+            name: &str,
+            since: Option<Instant>,
+            limit: u32,
+            properties: &[_rt::String],
+        ) -> History {
+            Batch::recent_events(self, item, name, since, limit, properties)
+        }
+        fn subject_fact(&self, item: u32, name: &str) -> Option<Value> {
+            Batch::subject_fact(self, item, name)
+        }
+        fn random(&self, item: u32, n: u32) -> u64 {
+            Batch::random(self, item, n)
+        }
+        fn resolve(&self, resolutions: &[Resolution]) -> () {
+            Batch::resolve(self, resolutions)
+        }
+    }
+}

@@ -3240,3 +3240,250 @@ removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.25
 pub fn __link_custom_section_describing_imports() {
     wit_bindgen::rt::maybe_link_cabi_realloc();
 }
+
+#[allow(clippy::all)]
+pub mod host {
+    use super::_rt;
+    use super::nudge::plugin::trigger_host::*;
+    /// The functions of `trigger-host.batch`. A component has the server's batch, a unit test one in memory.
+    pub trait TriggerHost {
+        /// The batch's time: when its latest item reached the server or fell due.
+        fn now(&self) -> Instant;
+        /// How many items there are.
+        fn item_count(&self) -> u32;
+        /// How many campaigns there are.
+        fn campaign_count(&self) -> u32;
+        /// A campaign's identifier (a UUID).
+        fn campaign_id(&self, campaign: u32) -> _rt::String;
+        /// A campaign's configuration, as `check-config` accepted it.
+        fn campaign_config(&self, campaign: u32) -> _rt::String;
+        /// The items that concern a campaign, ascending: events whose name it reads, and its own timers.
+        fn campaign_items(&self, campaign: u32) -> _rt::Vec<u32>;
+        /// The properties that the campaign's configuration reads: a row for each of `campaign-items`, a
+        /// column for each of `reads.properties`. A timer's row is that of the event that set it.
+        fn campaign_cells(&self, campaign: u32) -> Cells;
+        /// The distinct event names of the batch. A timer has the name of the event that set it.
+        fn names(&self) -> _rt::Vec<_rt::String>;
+        /// For each item the number of its event's name in `names`.
+        fn name_indexes(&self) -> _rt::Vec<u32>;
+        /// For each item a number of its subject; equal numbers are one subject.
+        fn subjects(&self) -> _rt::Vec<u32>;
+        /// For each item when its event happened, by the client's corrected clock. For a timer, that of the
+        /// event that set it.
+        fn timestamps(&self) -> _rt::Vec<Instant>;
+        /// For each item when it reached the server; for a timer, when it fell due.
+        fn received(&self) -> _rt::Vec<Instant>;
+        /// For each item a number of the subject's session that it belongs to; it grows by one with each
+        /// session. A session ends after 30 minutes without an event.
+        fn sessions(&self) -> _rt::Vec<u32>;
+        /// The identifier of an item's event (a UUID); for a timer, of the event that set it.
+        fn event_id(&self, item: u32) -> _rt::String;
+        /// All properties of an item's event, as the text of a JSON object; of a timer, those of the event that
+        /// set it.
+        fn event_json(&self, item: u32) -> _rt::String;
+        /// The items that are timers, ascending.
+        fn timer_items(&self) -> _rt::Vec<u32>;
+        /// The key that a timer was set with. None: the item is no timer.
+        fn timer_key(&self, item: u32) -> Option<_rt::String>;
+        /// The payload that a timer was set with. None: the item is no timer.
+        fn timer_payload(&self, item: u32) -> Option<_rt::Vec<u8>>;
+        /// A saved property of the item's subject, by its literal key, as of when the batch was read. None: it
+        /// has none.
+        fn subject_property(&self, item: u32, key: &str) -> Option<Value>;
+        /// A fact about the item's subject: `platform`, `country`, `locale`, `app_version`, `external_id`
+        /// (texts), `identified` (boolean), `first_seen_at`, `last_seen_at` (ISO 8601 texts),
+        /// `event_count` (number), `survey_interactions` and `message_interactions` (JSON objects: by campaign
+        /// an object that says of each interaction, such as `displayed` or `completed`, when it last happened, in
+        /// ISO 8601; of the newest 1,000 presentations), `held_back` (JSON object: by campaign the identifier of the
+        /// event whose firing had no effect last, since consent, a cap, quiet hours or the like held it back). None:
+        /// not known, or not a fact of this host.
+        fn subject_fact(&self, item: u32, name: &str) -> Option<Value>;
+        /// How many of the subject's earlier events have this name and happened at or after `since`,
+        /// counted up to `at-most`; more than 1,000 counts as 1,000. Without `since`, as far back as events are kept.
+        fn count_events(
+            &self,
+            item: u32,
+            name: &str,
+            since: Option<Instant>,
+            at_most: u32,
+        ) -> u32;
+        /// The subject's earlier events of this name, newest first, at most `limit` of them (more than 1,000
+        /// counts as 1,000), with the properties asked for as dotted paths, 256 of them at the most. `since`
+        /// as in `count-events`. As many as `limit`: there may be more.
+        fn recent_events(
+            &self,
+            item: u32,
+            name: &str,
+            since: Option<Instant>,
+            limit: u32,
+            properties: &[_rt::String],
+        ) -> History;
+        /// Number `n` of the item's own random numbers, of all 64 bits. The same event and campaign always give
+        /// the same.
+        fn random(&self, item: u32, campaign: u32, n: u32) -> u64;
+        /// What `set-state` stored last for this campaign and the item's subject, in this call or before. None:
+        /// nothing, or it was cleared.
+        fn get_state(&self, campaign: u32, item: u32) -> Option<_rt::Vec<u8>>;
+        /// Stores up to 4 KiB for this campaign and the item's subject, in place of what is stored. More ends
+        /// the call.
+        fn set_state(&self, campaign: u32, item: u32, state: &[u8]) -> ();
+        /// Removes what `set-state` stored, if anything.
+        fn clear_state(&self, campaign: u32, item: u32) -> ();
+        /// Sets a timer for this campaign and the item's subject, in place of one with the same key. When
+        /// it is due the plugin is called with an item of its own. Keys have at most 128 bytes and no NUL,
+        /// payloads 1 KiB, a subject 64 timers a campaign, of which those go that are due last; 90 days ahead
+        /// is the latest, the past is now, and what a timer sets is due a second later at the earliest.
+        fn set_timer(
+            &self,
+            campaign: u32,
+            item: u32,
+            key: &str,
+            at: Instant,
+            payload: &[u8],
+        ) -> ();
+        /// Cancels the timer with this key, if there is one.
+        fn cancel_timer(&self, campaign: u32, item: u32, key: &str) -> ();
+        /// Cancels all timers of this campaign and the item's subject.
+        fn cancel_timers(&self, campaign: u32, item: u32) -> ();
+        /// Fires a campaign for each of these items' subjects. Consent, caps, quiet hours and suppression
+        /// still apply; what they hold back is in the fact `held_back`. Firing an item twice is firing it once.
+        fn fire(&self, campaign: u32, items: &[u32]) -> ();
+        /// Says why an item did or did not fire, for the person who asks: what was checked, in snake case,
+        /// whether it held, and details. Kept only while `explaining`, and ignored otherwise.
+        fn explain(
+            &self,
+            campaign: u32,
+            item: u32,
+            check: &str,
+            passed: bool,
+            detail: &str,
+        ) -> ();
+        /// Whether somebody wants to know why. Decisions must not depend on it.
+        fn explaining(&self) -> bool;
+    }
+    impl TriggerHost for Batch {
+        fn now(&self) -> Instant {
+            Batch::now(self)
+        }
+        fn item_count(&self) -> u32 {
+            Batch::item_count(self)
+        }
+        fn campaign_count(&self) -> u32 {
+            Batch::campaign_count(self)
+        }
+        fn campaign_id(&self, campaign: u32) -> _rt::String {
+            Batch::campaign_id(self, campaign)
+        }
+        fn campaign_config(&self, campaign: u32) -> _rt::String {
+            Batch::campaign_config(self, campaign)
+        }
+        fn campaign_items(&self, campaign: u32) -> _rt::Vec<u32> {
+            Batch::campaign_items(self, campaign)
+        }
+        fn campaign_cells(&self, campaign: u32) -> Cells {
+            Batch::campaign_cells(self, campaign)
+        }
+        fn names(&self) -> _rt::Vec<_rt::String> {
+            Batch::names(self)
+        }
+        fn name_indexes(&self) -> _rt::Vec<u32> {
+            Batch::name_indexes(self)
+        }
+        fn subjects(&self) -> _rt::Vec<u32> {
+            Batch::subjects(self)
+        }
+        fn timestamps(&self) -> _rt::Vec<Instant> {
+            Batch::timestamps(self)
+        }
+        fn received(&self) -> _rt::Vec<Instant> {
+            Batch::received(self)
+        }
+        fn sessions(&self) -> _rt::Vec<u32> {
+            Batch::sessions(self)
+        }
+        fn event_id(&self, item: u32) -> _rt::String {
+            Batch::event_id(self, item)
+        }
+        fn event_json(&self, item: u32) -> _rt::String {
+            Batch::event_json(self, item)
+        }
+        fn timer_items(&self) -> _rt::Vec<u32> {
+            Batch::timer_items(self)
+        }
+        fn timer_key(&self, item: u32) -> Option<_rt::String> {
+            Batch::timer_key(self, item)
+        }
+        fn timer_payload(&self, item: u32) -> Option<_rt::Vec<u8>> {
+            Batch::timer_payload(self, item)
+        }
+        fn subject_property(&self, item: u32, key: &str) -> Option<Value> {
+            Batch::subject_property(self, item, key)
+        }
+        fn subject_fact(&self, item: u32, name: &str) -> Option<Value> {
+            Batch::subject_fact(self, item, name)
+        }
+        fn count_events(
+            &self,
+            item: u32,
+            name: &str,
+            since: Option<Instant>,
+            at_most: u32,
+        ) -> u32 {
+            Batch::count_events(self, item, name, since, at_most)
+        }
+        fn recent_events(
+            &self,
+            item: u32,
+            name: &str,
+            since: Option<Instant>,
+            limit: u32,
+            properties: &[_rt::String],
+        ) -> History {
+            Batch::recent_events(self, item, name, since, limit, properties)
+        }
+        fn random(&self, item: u32, campaign: u32, n: u32) -> u64 {
+            Batch::random(self, item, campaign, n)
+        }
+        fn get_state(&self, campaign: u32, item: u32) -> Option<_rt::Vec<u8>> {
+            Batch::get_state(self, campaign, item)
+        }
+        fn set_state(&self, campaign: u32, item: u32, state: &[u8]) -> () {
+            Batch::set_state(self, campaign, item, state)
+        }
+        fn clear_state(&self, campaign: u32, item: u32) -> () {
+            Batch::clear_state(self, campaign, item)
+        }
+        fn set_timer(
+            &self,
+            campaign: u32,
+            item: u32,
+            key: &str,
+            at: Instant,
+            payload: &[u8],
+        ) -> () {
+            Batch::set_timer(self, campaign, item, key, at, payload)
+        }
+        fn cancel_timer(&self, campaign: u32, item: u32, key: &str) -> () {
+            Batch::cancel_timer(self, campaign, item, key)
+        }
+        fn cancel_timers(&self, campaign: u32, item: u32) -> () {
+            Batch::cancel_timers(self, campaign, item)
+        }
+        fn fire(&self, campaign: u32, items: &[u32]) -> () {
+            Batch::fire(self, campaign, items)
+        }
+        fn explain(
+            &self,
+            campaign: u32,
+            item: u32,
+            check: &str,
+            passed: bool,
+            detail: &str,
+        ) -> () {
+            Batch::explain(self, campaign, item, check, passed, detail)
+        }
+        fn explaining(&self) -> bool {
+            Batch::explaining(self)
+        }
+    }
+}

@@ -1806,3 +1806,71 @@ t\x060.60.0";
 pub fn __link_custom_section_describing_imports() {
     wit_bindgen::rt::maybe_link_cabi_realloc();
 }
+
+#[allow(clippy::all)]
+pub mod host {
+    use super::_rt;
+    use super::nudge::plugin::validation_host::*;
+    /// The functions of `validation-host.batch`. A component has the server's batch, a unit test one in memory.
+    pub trait ValidationHost {
+        /// The batch's time: when its latest event reached the server.
+        fn now(&self) -> Instant;
+        /// How many events there are.
+        fn item_count(&self) -> u32;
+        /// How many definitions there are. Each event has exactly one.
+        fn definition_count(&self) -> u32;
+        /// A definition's configuration, as `check-config` accepted it.
+        fn definition_config(&self, definition: u32) -> _rt::String;
+        /// The events that a definition is for, ascending.
+        fn definition_items(&self, definition: u32) -> _rt::Vec<u32>;
+        /// The properties that the configuration reads: a row for each of `definition-items`, a column
+        /// for each of `reads.properties`.
+        fn definition_cells(&self, definition: u32) -> Cells;
+        /// For each of `definition-items` how many properties it has, by their outermost keys, that the
+        /// configuration does not read, nor anything within.
+        fn unread_counts(&self, definition: u32) -> _rt::Vec<u32>;
+        /// The names of the properties that `unread-counts` counts, for one event.
+        fn unread(&self, item: u32) -> _rt::Vec<_rt::String>;
+        /// All properties of an event, as the text of a JSON object.
+        fn event_json(&self, item: u32) -> _rt::String;
+        /// For each event when it happened, by the client's corrected clock.
+        fn timestamps(&self) -> _rt::Vec<Instant>;
+        /// Reports violations, in addition to those reported before. An event without one is valid.
+        fn report(&self, violations: &[Violation]) -> ();
+    }
+    impl ValidationHost for Batch {
+        fn now(&self) -> Instant {
+            Batch::now(self)
+        }
+        fn item_count(&self) -> u32 {
+            Batch::item_count(self)
+        }
+        fn definition_count(&self) -> u32 {
+            Batch::definition_count(self)
+        }
+        fn definition_config(&self, definition: u32) -> _rt::String {
+            Batch::definition_config(self, definition)
+        }
+        fn definition_items(&self, definition: u32) -> _rt::Vec<u32> {
+            Batch::definition_items(self, definition)
+        }
+        fn definition_cells(&self, definition: u32) -> Cells {
+            Batch::definition_cells(self, definition)
+        }
+        fn unread_counts(&self, definition: u32) -> _rt::Vec<u32> {
+            Batch::unread_counts(self, definition)
+        }
+        fn unread(&self, item: u32) -> _rt::Vec<_rt::String> {
+            Batch::unread(self, item)
+        }
+        fn event_json(&self, item: u32) -> _rt::String {
+            Batch::event_json(self, item)
+        }
+        fn timestamps(&self) -> _rt::Vec<Instant> {
+            Batch::timestamps(self)
+        }
+        fn report(&self, violations: &[Violation]) -> () {
+            Batch::report(self, violations)
+        }
+    }
+}

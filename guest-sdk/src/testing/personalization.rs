@@ -21,6 +21,8 @@ pub struct PersonalizationTest<P> {
     subject: Subject,
     data: Json,
     trigger: Option<Json>,
+    /// When the event happened that caused the message. None: now.
+    triggered_at: Option<Instant>,
     withheld: Vec<String>,
     history_reads: RefCell<u32>,
     plugin: PhantomData<P>,
@@ -37,6 +39,7 @@ impl<P: Personalizer> PersonalizationTest<P> {
             subject: Subject::default(),
             data: Json::Object(Map::new()),
             trigger: None,
+            triggered_at: None,
             withheld: Vec::new(),
             history_reads: RefCell::new(0),
             plugin: PhantomData,
@@ -46,6 +49,11 @@ impl<P: Personalizer> PersonalizationTest<P> {
     /// What `check` said that decisions read.
     pub fn reads(&self) -> &Reads {
         &self.reads
+    }
+
+    /// Sets the clock: when the message is sent.
+    pub fn set_now(&mut self, now: Instant) {
+        self.now = now;
     }
 
     /// Saves a property of the recipient.
@@ -68,9 +76,15 @@ impl<P: Personalizer> PersonalizationTest<P> {
         self.data = data;
     }
 
-    /// The properties of the event that caused the message.
+    /// The properties of the event that caused the message. It happens when the message is sent, unless
+    /// [`Self::set_triggered_at`] says otherwise.
     pub fn set_trigger_event(&mut self, properties: Json) {
         self.trigger = Some(properties);
+    }
+
+    /// When the event happened that caused the message.
+    pub fn set_triggered_at(&mut self, at: Instant) {
+        self.triggered_at = Some(at);
     }
 
     /// Adds an event to the recipient's history.
@@ -163,8 +177,10 @@ impl<P> PersonalizationHost for Host<'_, P> {
     }
 
     fn trigger_event(&self, _item: u32) -> Option<(String, i64)> {
-        let id = || "00000000-0000-7000-8000-00000000feed".to_owned();
-        self.test.trigger.as_ref().map(|_| (id(), self.now()))
+        self.test.trigger.as_ref()?;
+        let id = "00000000-0000-7000-8000-00000000feed".to_owned();
+        let at = self.test.triggered_at.unwrap_or(self.test.now);
+        Some((id, at.micros()))
     }
 
     fn recent_events(
@@ -191,5 +207,58 @@ impl<P> PersonalizationHost for Host<'_, P> {
 
     fn resolve(&self, resolutions: &[Resolved]) {
         self.resolved.borrow_mut().extend_from_slice(resolutions);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::declaration::Refusal;
+    use crate::personalization::{Recipient, Resolution};
+
+    /// Resolves to the time of the event that caused the message.
+    struct Cause;
+
+    impl Personalizer for Cause {
+        type Config = Json;
+
+        fn check(_: &Json) -> Result<Reads, Vec<Problem>> {
+            Ok(Reads::new())
+        }
+
+        fn resolve(
+            _: &Json,
+            recipient: &Recipient<'_>,
+            resolutions: &mut Vec<Resolution>,
+        ) -> Result<(), Refusal> {
+            let event = recipient.trigger_event();
+            resolutions.push(Resolution {
+                binding: "cause".to_owned(),
+                text: recipient.now().to_string(),
+                event,
+                ..Resolution::default()
+            });
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_message_is_sent_and_caused_when_a_test_says() {
+        let mut message = PersonalizationTest::<Cause>::new(&json!({})).unwrap();
+        let resolved = message.resolve()["cause"].clone();
+        assert_eq!(resolved.text, "2026-01-01T00:00:00.000Z");
+        assert!(resolved.more.is_empty());
+
+        message.set_trigger_event(json!({}));
+        message.set_now(Instant::parse("2026-02-01").unwrap());
+        let resolved = message.resolve()["cause"].clone();
+        assert_eq!(resolved.text, "2026-02-01T00:00:00.000Z");
+        let at = |text: &str| ("timestamp".to_owned(), text.to_owned());
+        assert_eq!(resolved.more[1], at("2026-02-01T00:00:00.000Z"));
+        message.set_triggered_at(Instant::parse("2026-01-31").unwrap());
+        let resolved = message.resolve()["cause"].clone();
+        assert_eq!(resolved.more[1], at("2026-01-31T00:00:00.000Z"));
     }
 }

@@ -14,7 +14,10 @@ use crate::instant::Instant;
 const SESSION: Duration = Duration::from_mins(30);
 
 /// What happens without anybody being active: it neither begins a session nor keeps one going.
-const NO_ACTIVITY: [&str; 3] = ["session_ended", "$property_changed", SCHEDULED];
+const NO_ACTIVITY: [&str; 3] = ["session_ended", PROPERTY_CHANGED, SCHEDULED];
+
+/// The host's own note of a property that changed.
+const PROPERTY_CHANGED: &str = "$property_changed";
 
 /// An event of a subject.
 #[derive(Clone, Debug)]
@@ -36,8 +39,12 @@ pub(super) struct Timer {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Subject {
-    session: u32,
+    pub(super) session: u32,
     active_at: Option<Instant>,
+    /// When the host first heard of the subject.
+    met_at: Option<Instant>,
+    /// How many events came before the batch.
+    settled: usize,
     /// The id of the newest event, be it the campaign's own time.
     pub(super) newest: Option<String>,
     pub(super) events: Vec<Event>,
@@ -57,13 +64,14 @@ impl Subject {
         now: Instant,
         properties: Json,
     ) -> (Event, bool) {
+        self.met_at.get_or_insert(now);
         let active = !NO_ACTIVITY.contains(&name);
         let begins = active && self.active_at.is_none_or(|last| now > last + SESSION);
         if begins {
             self.session += 1;
         }
         if active {
-            self.active_at = Some(now);
+            self.active_at = self.active_at.max(Some(now));
         }
         let event = Event {
             id,
@@ -77,6 +85,25 @@ impl Subject {
             self.events.push(event.clone());
         }
         (event, begins)
+    }
+
+    /// Takes in an event of before the test, which no batch has.
+    pub(super) fn take_earlier(&mut self, id: String, name: &str, at: Instant, properties: Json) {
+        let newest = self.newest.take();
+        self.take(id, name, at, properties);
+        self.newest = newest.or(self.newest.take());
+        self.events.sort_by_key(|event| event.timestamp);
+        self.settle();
+    }
+
+    /// The batch is over: facts have its events in them.
+    pub(super) fn settle(&mut self) {
+        self.settled = self.events.len();
+    }
+
+    /// Ends the session, as silence does.
+    pub(super) fn end_session(&mut self) {
+        self.active_at = None;
     }
 
     /// Events of a name among the first so many, newest first.
@@ -126,6 +153,22 @@ impl Subject {
 
     pub(super) fn fact(&self, name: &str) -> Option<Value> {
         self.facts.get(name).map(cells::value)
+    }
+
+    /// A fact that a server makes of events, as of before the batch.
+    pub(super) fn fact_of_events(&self, name: &str) -> Option<Value> {
+        let events = self.events.get(..self.settled).unwrap_or_default();
+        let events = events.iter().filter(|event| event.name != PROPERTY_CHANGED);
+        let text = |at: Option<Instant>| at.map(|at| Value::Text(at.to_string()));
+        let count = u32::try_from(events.clone().count()).unwrap_or(u32::MAX);
+        let times = events.map(|event| event.timestamp).chain(self.met_at);
+        match name {
+            "identified" => Some(Value::Boolean(self.facts.contains_key("external_id"))),
+            "event_count" => Some(Value::Number(f64::from(count))),
+            "first_seen_at" => text(times.min()),
+            "last_seen_at" => text(times.max()),
+            _ => None,
+        }
     }
 }
 

@@ -25,6 +25,8 @@ pub struct TriggerTest<P> {
     now: Instant,
     events: u32,
     subjects: BTreeMap<String, Subject>,
+    /// Whether facts that a server makes of events are known.
+    derives_facts: bool,
     explanations: Vec<Explanation>,
     plugin: PhantomData<P>,
 }
@@ -59,6 +61,7 @@ impl<P: Trigger> TriggerTest<P> {
             now: Instant::parse("2026-01-01").unwrap_or_default(),
             events: 0,
             subjects: BTreeMap::new(),
+            derives_facts: false,
             explanations: Vec::new(),
             plugin: PhantomData,
         })
@@ -72,6 +75,7 @@ impl<P: Trigger> TriggerTest<P> {
             now: self.now,
             events: self.events,
             subjects: self.subjects,
+            derives_facts: self.derives_facts,
             explanations: self.explanations,
             ..changed
         })
@@ -131,6 +135,7 @@ impl<P: Trigger> TriggerTest<P> {
             heard.push(first..items.len());
         }
         let fired = self.run(&items);
+        self.subjects.values_mut().for_each(Subject::settle);
         heard
             .iter()
             .map(|items| fired.iter().any(|item| items.contains(item)))
@@ -193,6 +198,35 @@ impl<P: Trigger> TriggerTest<P> {
             .insert(name.to_owned(), value);
     }
 
+    /// Makes known of every subject, unless [`Self::set_fact`] says otherwise, the facts that a server makes of events:
+    /// `identified` (whether the fact `external_id` is set), `event_count`, `first_seen_at` and `last_seen_at`. They are
+    /// as of before the batch. Without this, only facts that were set are known.
+    pub fn derive_facts(&mut self) {
+        self.derives_facts = true;
+    }
+
+    /// Adds an event to a subject's past, at an instant that is not after now. The plugin is not called. Of several, the
+    /// earliest comes first: sessions begin as the events are added.
+    pub fn add_event(&mut self, subject: &str, name: &str, at: Instant, properties: Json) {
+        self.events += 1;
+        let id = format!("00000000-0000-7000-8000-{:012}", self.events);
+        let record = self.subjects.entry(subject.to_owned()).or_default();
+        record.take_earlier(id, name, at, properties);
+    }
+
+    /// The number of the session that a subject is in, or was in last; 0 where there was none.
+    pub fn session(&self, subject: &str) -> u32 {
+        self.subjects
+            .get(subject)
+            .map_or(0, |record| record.session)
+    }
+
+    /// Ends the session of a subject: another begins with the next event, without 30 minutes of silence.
+    pub fn end_session(&mut self, subject: &str) {
+        let record = self.subjects.entry(subject.to_owned()).or_default();
+        record.end_session();
+    }
+
     /// Lets the host hold back the firing of the subject's newest event, as caps and consent do: from the next event on
     /// the plugin can know.
     pub fn hold_back(&mut self, subject: &str) {
@@ -250,6 +284,7 @@ impl<P: Trigger> TriggerTest<P> {
             self.now,
             items,
             self.subjects.clone(),
+            self.derives_facts,
         );
         if let Err(refusal) = trigger::evaluate::<P>(&host) {
             panic!("the plugin refused the batch: {refusal}");
@@ -268,6 +303,7 @@ mod tests {
     use super::*;
     use crate::declaration::Refusal;
     use crate::trigger::{Decision, Event, Subject};
+    use crate::value::Value;
 
     /// Sets a timer for each number of an event's list, so many minutes ahead.
     struct Alarms;
@@ -354,6 +390,79 @@ mod tests {
         let mut campaign = campaign.changed::<Keeper>(&numbers).unwrap();
         assert!(campaign.send("ben", "keep", json!({})), "nothing is kept");
         campaign.send("ana", "keep", json!({}));
+    }
+
+    /// Explains what the host says of a subject.
+    struct Curious;
+
+    impl Trigger for Curious {
+        type Config = Json;
+
+        fn check(_: &Json) -> Result<Reads, Vec<Problem>> {
+            Ok(Reads::new().events(["seen"]))
+        }
+
+        fn on_event(
+            _: &Json,
+            event: &Event<'_>,
+            subject: &Subject<'_>,
+        ) -> Result<Decision, Refusal> {
+            let fact = |name: &str| match subject.fact(name) {
+                Some(Value::Text(text)) => text,
+                Some(Value::Number(number)) => number.to_string(),
+                Some(Value::Boolean(boolean)) => boolean.to_string(),
+                _ => "unknown".to_owned(),
+            };
+            let facts = ["identified", "event_count", "first_seen_at", "last_seen_at"].map(fact);
+            let past = subject.count_events("seen", Duration::from_hours(72));
+            subject.explain("known", true, || {
+                let facts = facts.join(" ");
+                format!("{facts}, session {}, {past} before", event.session())
+            });
+            Ok(Decision::Pass)
+        }
+    }
+
+    fn known(campaign: &mut TriggerTest<Curious>, subject: &str) -> String {
+        campaign.send(subject, "seen", json!({}));
+        campaign.explanations().pop().unwrap().detail
+    }
+
+    #[test]
+    fn facts_follow_from_events_where_a_test_wants_it() {
+        let mut campaign = TriggerTest::<Curious>::new(&json!({})).unwrap();
+        let unknown = "unknown unknown unknown unknown, session 1, 0 before";
+        assert_eq!(known(&mut campaign, "ana"), unknown);
+        campaign.derive_facts();
+        campaign.advance(Duration::from_mins(1));
+        let once = "false 1 2026-01-01T00:00:00.000Z 2026-01-01T00:00:00.000Z, session 1, 1 before";
+        assert_eq!(known(&mut campaign, "ana"), once);
+        campaign.send("ana", "$property_changed", json!({}));
+        let twice =
+            "false 2 2026-01-01T00:00:00.000Z 2026-01-01T00:01:00.000Z, session 1, 2 before";
+        assert_eq!(known(&mut campaign, "ana"), twice);
+        let new = "false 0 2026-01-01T00:01:00.000Z 2026-01-01T00:01:00.000Z, session 1, 0 before";
+        assert_eq!(known(&mut campaign, "somebody new"), new);
+    }
+
+    #[test]
+    fn a_subject_has_a_past_and_sessions_that_a_test_gives_it() {
+        let mut campaign = TriggerTest::<Curious>::new(&json!({})).unwrap();
+        campaign.derive_facts();
+        let earlier = |day: &str| Instant::parse(day).unwrap();
+        campaign.add_event("bob", "seen", earlier("2025-12-28"), json!({}));
+        campaign.add_event("bob", "seen", earlier("2025-12-30"), json!({}));
+        assert_eq!(campaign.session("bob"), 2);
+        campaign.set_fact("bob", "external_id", json!("b-1"));
+        let past = "2025-12-28T00:00:00.000Z 2025-12-30T00:00:00.000Z";
+        let expected = format!("true 2 {past}, session 3, 1 before");
+        assert_eq!(known(&mut campaign, "bob"), expected);
+        campaign.end_session("bob");
+        campaign.set_fact("bob", "event_count", json!(7));
+        let past = "2025-12-28T00:00:00.000Z 2026-01-01T00:00:00.000Z";
+        let expected = format!("true 7 {past}, session 4, 2 before");
+        assert_eq!(known(&mut campaign, "bob"), expected);
+        assert_eq!(campaign.session("nobody"), 0);
     }
 
     #[test]

@@ -71,6 +71,8 @@ pub(super) struct Host<'t> {
     now: Instant,
     items: &'t [Item],
     names: Vec<String>,
+    /// Whether facts that a server makes of events are known.
+    derives_facts: bool,
     /// The timers that this call has set: of whom, and their keys.
     set: RefCell<BTreeSet<(String, String)>>,
     effects: RefCell<Effects>,
@@ -83,6 +85,7 @@ impl<'t> Host<'t> {
         now: Instant,
         items: &'t [Item],
         subjects: BTreeMap<String, Subject>,
+        derives_facts: bool,
     ) -> Self {
         let mut names: Vec<String> = items.iter().map(|item| item.name().to_owned()).collect();
         names.sort();
@@ -98,6 +101,7 @@ impl<'t> Host<'t> {
             now,
             items,
             names,
+            derives_facts,
             set: RefCell::default(),
             effects,
         }
@@ -245,7 +249,10 @@ impl TriggerHost for Host<'_> {
     }
 
     fn subject_fact(&self, item: u32, name: &str) -> Option<Value> {
-        self.subject(item, |subject| subject.fact(name))
+        self.subject(item, |subject| match subject.fact(name) {
+            None if self.derives_facts => subject.fact_of_events(name),
+            given => given,
+        })
     }
 
     fn count_events(&self, item: u32, name: &str, since: Option<i64>, at_most: u32) -> u32 {

@@ -15,6 +15,7 @@ pub struct Definition<'h> {
     items: Vec<u32>,
     table: OnceCell<Table>,
     unread_counts: OnceCell<Vec<u32>>,
+    timestamps: OnceCell<Vec<i64>>,
     columns: OnceCell<Vec<String>>,
     read_columns: &'h dyn Fn() -> Vec<String>,
 }
@@ -27,6 +28,7 @@ impl<'h> Definition<'h> {
             items: host.definition_items(number),
             table: OnceCell::new(),
             unread_counts: OnceCell::new(),
+            timestamps: OnceCell::new(),
             columns: OnceCell::new(),
             read_columns: columns,
         }
@@ -115,6 +117,16 @@ impl<'d> Event<'d> {
         Ok(serde_json::from_str(
             &self.definition.host.event_json(self.item),
         )?)
+    }
+
+    /// When it happened, by the client's corrected clock.
+    pub fn timestamp(&self) -> Instant {
+        let timestamps = self
+            .definition
+            .timestamps
+            .get_or_init(|| self.definition.host.timestamps());
+        let timestamp = timestamps.get(self.item as usize);
+        Instant::from_micros(timestamp.copied().unwrap_or_default())
     }
 
     /// When the batch's latest event reached the server.

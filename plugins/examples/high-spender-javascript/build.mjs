@@ -5,10 +5,15 @@ import { fileURLToPath } from "node:url";
 import { componentize } from "@bytecodealliance/componentize-js";
 
 const [witPath = "sdk/wit", worldName = "trigger", output = "build/plugin.wasm"] = process.argv.slice(2);
-const { component } = await componentize({
+const making = componentize({
   sourcePath: fileURLToPath(new URL("src/plugin.js", import.meta.url)),
   witPath,
   worldName,
   disableFeatures: ["stdio", "random", "clocks", "http", "fetch-event"],
+});
+// The message names the place in the plugin. The tool's own stack would hide it.
+const { component } = await making.catch((error) => {
+  console.error(error?.message ?? error);
+  process.exit(1);
 });
 await writeFile(output, component);

@@ -19,7 +19,8 @@ pub struct Config {
     /// Length of each of the two windows.
     #[serde(default = "a_week")]
     days: u64,
-    /// How often it happened in the earlier window at least: who never came does not leave.
+    /// How often it happened in the earlier window at least: who never came does not leave. Of both windows together the
+    /// host counts 1,000 events.
     #[serde(default = "a_few")]
     minimum: u32,
     /// How much less it is now, in percent.
@@ -35,6 +36,9 @@ fn a_few() -> u32 {
 }
 
 const TIMER: &str = "compare";
+
+/// The most that the host counts.
+const MOST: u32 = 1_000;
 
 impl Config {
     fn window(&self) -> Duration {
@@ -57,6 +61,10 @@ impl Trigger for ChurnRisk {
                 "/days",
                 "must be from 1 to 45",
             ));
+        }
+        if !(1..=MOST).contains(&config.minimum) {
+            let message = "must be from 1 to 1000";
+            problems.push(Problem::new("out_of_range", "/minimum", message));
         }
         if !(1..=100).contains(&config.drop_percent) {
             let message = "must be from 1 to 100";
@@ -98,7 +106,7 @@ impl Trigger for ChurnRisk {
         let kept = 100_u32.saturating_sub(config.drop_percent);
         let dropped = u64::from(now) * 100 <= u64::from(before) * u64::from(kept);
         let at_risk = before >= config.minimum && dropped;
-        subject.explain("less than before", at_risk, || {
+        subject.explain("less_than_before", at_risk, || {
             format!("{now} in {} days, {before} in the {0} before", config.days)
         });
         Ok(if at_risk {
@@ -126,5 +134,23 @@ mod tests {
         }
         let fired = campaign.advance(Duration::from_hours(14 * 24));
         assert_eq!(fired.len(), 1);
+    }
+
+    #[test]
+    fn who_came_before_the_campaign_began_is_compared_with_that() {
+        let config = json!({"eventName": "visited", "dropPercent": 50});
+        let mut campaign = TriggerTest::<ChurnRisk>::new(&config).unwrap();
+        let days_ago = |campaign: &TriggerTest<ChurnRisk>, days: u64| {
+            campaign.now() - Duration::from_hours(24 * days)
+        };
+        for days in [3, 2, 1] {
+            let at = days_ago(&campaign, days);
+            campaign.add_event("ana", "visited", at, json!({}));
+        }
+        campaign.send("ana", "visited", json!({}));
+        campaign.send("ben", "visited", json!({}));
+        let fired = campaign.advance(Duration::from_hours(7 * 24));
+        assert_eq!(fired.len(), 1);
+        assert_eq!(fired[0].subject, "ana");
     }
 }

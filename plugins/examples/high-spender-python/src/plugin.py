@@ -1,12 +1,22 @@
-"""Fires when what a subject bought within some days reaches a sum: the history of the subject, with a property."""
+"""Fires when what a subject bought within some days reaches a sum: the history of the subject, with properties."""
 
 from datetime import timedelta
 
 from nudge import ConfigError, Trigger, reads
 
+PROPERTIES = ["total", "currency"]
+# The most that the host gives.
+PURCHASES = 1_000
 
-def total(value):
-    return value if isinstance(value, float) else 0
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def thousandths(total, currency, wanted):
+    """What a purchase adds: fractions would not add up. A total that is no number adds nothing."""
+    counts = is_number(total) and wanted in (None, currency)
+    return round(total * 1_000) if counts else 0
 
 
 class TriggerPlugin(Trigger):
@@ -15,17 +25,29 @@ class TriggerPlugin(Trigger):
     summary = "Fires when what a subject bought within some days reaches a sum"
 
     def check(self, config):
-        if not isinstance(config.get("sum"), (int, float)) or config["sum"] <= 0:
+        days = config.get("days", 30)
+        if not is_number(config.get("sum")) or config["sum"] <= 0:
             raise ConfigError("out_of_range", "/sum", "must be more than 0")
-        if not 1 <= config.get("days", 30) <= 90:
+        if not is_number(days) or not 1 <= days <= 90:
             raise ConfigError("out_of_range", "/days", "must be from 1 to 90")
-        return reads(events=["purchase_completed"], properties=["total"])
+        if not isinstance(config.get("currency", ""), str):
+            raise ConfigError("type_mismatch", "/currency", "must be a text, such as EUR")
+        return reads(events=["purchase_completed"], properties=PROPERTIES)
 
     def on_event(self, config, event, subject):
-        days = timedelta(days=config.get("days", 30))
-        bought = subject.recent_events(event.name, within=days, properties=["total"])
-        earlier = sum(total(purchase.properties["total"]) for purchase in bought)
-        spent = earlier + total(event.get("total"))
-        subject.explain("spent", spent >= config["sum"], f"{spent:g} of {config['sum']}")
+        currency = config.get("currency")
+        bought = subject.recent_events(
+            event.name,
+            within=timedelta(days=config.get("days", 30)),
+            limit=PURCHASES,
+            properties=PROPERTIES,
+        )
+        earlier = sum(
+            thousandths(purchase.properties["total"], purchase.properties["currency"], currency)
+            for purchase in bought
+        )
+        spent = earlier + thousandths(event.get("total"), event.get("currency"), currency)
+        wanted = config["sum"] * 1_000
+        subject.explain("spent", spent >= wanted, f"{spent / 1_000:.12g} of {config['sum']}")
         # Once: at the purchase that reaches the sum, not at those above it.
-        return earlier < config["sum"] <= spent
+        return earlier < wanted <= spent
