@@ -13,10 +13,26 @@ test("a survey is made, met and read", async (t) => {
 
   await page.goto(console.link());
   await page.waitForURL(/\/start$/);
+  const narrow = () => page.setViewportSize({ width: 360, height: 740 });
+  const wide = () => page.setViewportSize({ width: 1280, height: 800 });
+  // The menu of a narrow screen closes by Escape, which leads back to its button.
+  await narrow();
+  const menu = page.getByRole("button", { name: "Pages", exact: true });
+  await menu.press("Enter");
+  await page.getByRole("link", { name: "Surveys", exact: true }).focus();
+  await page.keyboard.press("Escape");
+  await menu.and(page.locator(":focus")).waitFor();
+  assert.equal(await menu.getAttribute("aria-expanded"), "false");
+  await wide();
   await page.getByRole("link", { name: "Surveys", exact: true }).click();
   await page.getByRole("link", { name: "New survey" }).first().click();
   await page.getByLabel("Name", { exact: true }).fill("After the cart");
   await page.getByLabel("Question", { exact: true }).first().fill("What do you think of our tea?");
+  // What is missing is marked in its own tab, and said once.
+  await page.getByRole("button", { name: "Make the survey" }).click();
+  await page.getByRole("alert").getByText("see what is marked").waitFor();
+  await page.getByLabel("Event", { exact: true }).and(page.locator(":focus")).waitFor();
+  assert.equal(await page.getByRole("alert").getByText("/trigger").count(), 0);
   await page.getByRole("tab", { name: "Who and when" }).click();
   await page.getByLabel("Event", { exact: true }).fill("cart_updated");
 
@@ -32,6 +48,12 @@ test("a survey is made, met and read", async (t) => {
   await page.getByText("“After the cart” is active.").waitFor();
   const survey = (await server.api("GET", "/surveys")).find(({ name }) => name == "After the cart");
   assert.equal(survey.status, "active");
+  // Where a list is wider than the screen, its rows are no higher for it.
+  await page.goto(`${console.base}#/apps/${server.access.appId}/surveys`);
+  await narrow();
+  const id = page.getByRole("row", { name: /After the cart/ }).locator(".copy code");
+  await holds(async () => assert.ok((await id.boundingBox()).height < 40));
+  await wide();
   await holds(async () => assert.deepEqual((await server.api("GET", `/surveys/${survey.id}/attempts`)).items, [], "the preview has recorded nothing"));
 
   const shop = await context.newPage();

@@ -224,8 +224,17 @@ test("messages in the console", async (t) => {
     await page.getByRole("button", { name: "Activate" }).click();
     await page.getByRole("alert").getByText("not_activatable").waitFor();
     await page.getByRole("alert").getByText("/trigger").waitFor();
+    await page.getByLabel("It waits for").and(page.locator(":focus")).waitFor();
+    await holds(async () => assert.equal(await page.getByLabel("It waits for").getAttribute("aria-invalid"), "true"));
     await accessible(page, "the editor of an in-app message");
     await wide();
+    await page.getByLabel("It waits for").selectOption("event");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByRole("alert").getByText("see what is marked").waitFor();
+    // What was refused is not said of what is as it was again.
+    await page.getByRole("button", { name: "Discard the changes" }).click();
+    await dialog.getByRole("button", { name: "Discard", exact: true }).click();
+    await holds(async () => assert.equal(await page.getByRole("alert").count(), 0));
     await page.getByLabel("It waits for").selectOption("event");
     await page.getByRole("combobox", { name: "Event", exact: true }).or(page.getByRole("textbox", { name: "Event", exact: true })).first().fill("arrived");
     await page.getByText("How often a person gets it").click();

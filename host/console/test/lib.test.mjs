@@ -10,6 +10,7 @@ const { link, match, route, useTable } = await import("../app/src/lib/router.js"
 process.env.TZ = "Pacific/Honolulu";
 const { ago, bytes, copied, count, everyDay, shortId, utcDay } = await import("../app/src/lib/format.js");
 const { joined, localOf, split } = await import("../app/src/ui/fields.js");
+const { checkJson } = await import("../app/src/ui/form.js");
 const { parse } = await import("../app/src/ui/json.js");
 const { place } = await import("../app/src/pages/find.js");
 const { fitting } = await import("../app/src/pages/message/kinds.js");
@@ -30,6 +31,13 @@ test("a patch says in words of its own that a property had no value", () => {
   assert.deepEqual(difference({ trigger: { ...trigger, from: "free" } }, { trigger }), { trigger: { fromMissing: true } });
   assert.deepEqual(difference({ trigger }, { trigger: { kind: "property_changed", key: "plan" } }), { trigger: { from: null } });
   assert.deepEqual(difference({ schedule: { from: 1 } }, { schedule: { from: null } }), { schedule: { from: null } });
+});
+
+test("a form says what to do about a text that is no JSON", () => {
+  const form = (found) => ({ querySelector: () => found });
+  assert.throws(() => checkJson(form({})), /Correct what is marked at it, then save again\.$/);
+  assert.throws(() => checkJson(form(null), { texts: new Map([["/config", {}]]) }), /Correct it there, or discard the changes\.$/);
+  checkJson(form(null), { texts: new Map() });
 });
 
 test("addresses name what is given, and are read as they were made", () => {

@@ -77,8 +77,30 @@ test("imports are relative, of files that are there, and no module imports itsel
   assert.deepEqual(wrong, []);
 });
 
+test("pages take the modules of lib by one door", () => {
+  const pages = own.filter((path) => name(path).startsWith("src/pages/"));
+  assert.deepEqual(pages.filter((path) => /^import [^"]*"[./]*\/lib\/(?!index\.js")/m.test(read(path))).map(name), []);
+});
+
 test("every page is in the table", () => {
   const table = read(join(APP, "src/pages/index.js"));
   const pages = own.filter((path) => name(path).startsWith("src/pages/") && /export default/.test(read(path)));
   assert.deepEqual(pages.filter((path) => !table.includes(`"./${name(path).replace("src/pages/", "")}"`)).map(name), []);
+});
+
+test("what deletes something asks first", () => {
+  // The plugin that was in a slot can be put in again.
+  const allowed = ["src/pages/plugins.js: clear"];
+  const found = [];
+  const calls = (node, callee) => typescript.isCallExpression(node) && node.expression.getText() == callee;
+  const walk = (path) => (node) => {
+    if (calls(node, "del")) {
+      let [around, last] = [node.parent, ""];
+      for (; around && !calls(around, "confirm"); around = around.parent) if (typescript.isVariableDeclaration(around)) last = around.name.getText();
+      if (!around) found.push(`${name(path)}: ${last}`);
+    }
+    typescript.forEachChild(node, walk(path));
+  };
+  for (const path of own.filter((path) => name(path).startsWith("src/pages/"))) typescript.forEachChild(parsed(read(path)), walk(path));
+  assert.deepEqual(found, allowed);
 });

@@ -4019,7 +4019,7 @@ export interface components {
         ExplainStep: {
             /**
              * @description What: `event`, `consent`, `status`, `trigger`, `filter`, `occurrence`, `delay`, `audience_leaf`, `audience`,
-             *     `sample`, `schedule`, `caps`, `personalization`, or what a plugin of the app's own calls it.
+             *     `sample`, `schedule`, `caps`, `personalization`, `delivery`, or what a plugin of the app's own calls it.
              */
             check: string;
             /** @description For a person. */

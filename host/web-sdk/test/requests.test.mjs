@@ -248,6 +248,34 @@ test("a session ends where nobody sends what was answered in it", async (t) => {
   assert.deepEqual(await store.head(9), []);
 });
 
+test("a session that waits for answers ends when their minute is over, without another call", async (t) => {
+  const { times, seconds } = answering(t, {});
+  const { store, sender } = sending();
+  await seconds(90);
+  await store.change([], () => leaving(["q"], Date.now() - 40_000).change);
+  await sender.send();
+  await seconds(18);
+  assert.equal(times("DELETE /v1/sdk/session"), 0);
+  await seconds(4);
+  assert.equal(times("DELETE /v1/sdk/session"), 1);
+  assert.deepEqual(await store.head(9), []);
+});
+
+test("drafts are read where a session is to end, and not with each request", async (t) => {
+  answering(t, { "POST /v1/sdk/session": SESSION, "POST /v1/sdk/ingest": [200, { errors: [] }] });
+  const { store, sender } = sending();
+  const read = [];
+  const { get } = store;
+  store.get = (key) => (read.push(key), get(key));
+  await store.change([], () => ({ add: [event, { ...event, sid: "later" }] }));
+  await sender.send();
+  assert.deepEqual(await store.head(9), []);
+  assert.ok(!read.includes("drafts"));
+  await store.change([], () => ({ add: [{ kind: "end", aid: "ada" }] }));
+  await sender.send();
+  assert.equal(read.filter((key) => key == "drafts").length, 1);
+});
+
 test("answers of somebody who is gone are sent without those that the server does not take", async () => {
   const surveys = await source("surveys/index");
   const finish = async (refuse) => {

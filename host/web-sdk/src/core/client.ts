@@ -49,12 +49,12 @@ export class Nudge implements Client {
   private readonly poller: Poller;
   private readonly shows: Shows;
   private store: Store = memoryStore();
-  private isKept = false;
+  private isKept?: boolean;
   private me?: Me;
   private person?: Person;
-  private started = false;
+  private started?: boolean;
   /** Whether the page goes away: what it still says may be written down no more. */
-  private gone = false;
+  private gone?: boolean;
   /** While it is looked up whether somebody consented before. What the page says waits for that. */
   private deciding?: Promise<void>;
   private ready?: Promise<void>;
@@ -102,7 +102,7 @@ export class Nudge implements Client {
       autoShow: options.autoShow ?? true,
       now: () => Date.now() + (this.person?.skew ?? 0),
       aid,
-      maySee: () => this.started && this.maySee(),
+      maySee: () => !!this.started && this.maySee(),
       request,
       acknowledge: (ack, stays) => {
         const { instructionId: id } = ack;
@@ -172,8 +172,7 @@ export class Nudge implements Client {
     this.push.forget();
   }
 
-  consent(given: { analytics?: boolean; messaging?: boolean }): void {
-    const { analytics, messaging } = given;
+  consent({ analytics, messaging }: { analytics?: boolean; messaging?: boolean }): void {
     const said = { kind: "consent", analytics, messaging } as const;
     if (!this.started && !this.deciding) {
       if (analytics || messaging) {

@@ -20,6 +20,9 @@ const GRACE = 60_000;
 /** A token is renewed so long before it ends, in milliseconds. */
 const MARGIN = 60_000;
 
+type Event = Item & { kind: "event" };
+type Identify = Item & { kind: "identify" };
+
 /** What sending asks of the page. */
 export interface Surroundings extends Credentials {
   /** The store of now. */
@@ -50,13 +53,13 @@ export class Sender {
   private sending?: Promise<void>;
   /** Whose requests beside the queue are under way, by tab. */
   readonly pending = new Map<string, string[] | undefined>();
-  private again = false;
+  private again?: boolean;
   private failures = 0;
   private notBefore = 0;
   /** Whether the server asked for the pause. */
-  private bound = false;
+  private bound?: boolean;
   /** Whether what waits does so for somebody to say who they are, and not because the server asked it to. */
-  private unproven = false;
+  private unproven?: boolean;
   private timer?: ReturnType<typeof setTimeout>;
   private readonly starting = new Map<string, Promise<Person | Refused>>();
   /** Complaints that were made once, and are not made again until something works. */
@@ -71,7 +74,6 @@ export class Sender {
   /** Sends until nothing waits or the server can't be reached; then not before it may be asked again. */
   async send(): Promise<void> {
     if (Date.now() < this.notBefore) return;
-    clearTimeout(this.timer);
     this.again = true;
     this.sending ??= this.run().finally(() => (this.sending = undefined));
     return this.sending;
@@ -83,7 +85,7 @@ export class Sender {
   }
 
   /** Somebody said who they are. Answers whether something waited for that: it is tried at once. */
-  prove(): boolean {
+  prove(): boolean | undefined {
     if (this.unproven) this.hurry();
     return this.unproven;
   }
@@ -98,21 +100,30 @@ export class Sender {
     try {
       while (this.again) {
         this.again = false;
-        for (;;) {
-          // A session does not end before what its person said is said. Answers that are left are sent soon, or by nobody.
-          const head = await this.around.store.head(this.most);
-          const drafts: any[] = Object.values((await this.around.store.get("drafts")) ?? {});
-          const left = drafts.map(({ aid, at, unsent }) => unsent && Date.now() < Math.max(at, this.since) + GRACE && aid);
-          const pending = [...this.pending.values(), left].flat();
-          const rows = head.filter(([, { kind, aid }]) => kind != "end" || !pending.includes(aid));
-          if (!rows.length) break;
+        clearTimeout(this.timer);
+        const head = await this.around.store.head(this.most);
+        const drafts: { [id: string]: any } = (head.some(isEnd) && (await this.around.store.get("drafts"))) || {};
+        // A session does not end before what its person said is said. Answers that are left are sent soon, or by nobody.
+        const pending = [...this.pending.values()].flat();
+        let grace: number | undefined;
+        for (const { aid, at, unsent } of Object.values(drafts)) {
+          const left = Math.max(at, this.since) + GRACE - Date.now();
+          if (unsent && left > 0) {
+            // The oldest draft comes first.
+            grace ||= left;
+            pending.push(aid);
+          }
+        }
+        const rows = head.filter((row) => !isEnd(row) || !pending.includes(row[1].aid));
+        if (rows.length) {
           this.unproven = this.bound = false;
           const wait = await this.deliver(rows);
-          if (wait != undefined) {
-            return this.later(wait);
-          }
+          if (wait != undefined) return this.later(wait);
+          this.again = true;
           this.failures = 0;
           this.complaints.clear();
+        } else if (grace) {
+          this.timer = setTimeout(() => this.send(), grace);
         }
       }
     } catch {
@@ -134,12 +145,11 @@ export class Sender {
   private async deliver(rows: Row[]): Promise<number | undefined> {
     const [key, item] = rows[0]!;
     if (item.kind == "end") return this.end(key, item.aid);
-    const identity = item.kind == "identify" ? item.token : undefined;
-    const person = await this.session(item.aid, identity);
+    const person = await this.session(item.aid, (item as Partial<Identify>).token);
     if (person instanceof Refused) {
       // A proof of who it is that is no good goes first, so that what waits does not wait for it.
       const proof = person.isFinal && (await this.proof(item.aid));
-      return proof && proof[1].token == person.proof ? this.refused(person, ...proof) : this.refused(person, key, item);
+      return this.refused(person, ...(proof && proof[1].token == person.proof ? proof : rows[0]!));
     }
     if (item.kind == "identify") return this.remove([key]);
     if (item.kind == "event") return this.events(rows, item, person);
@@ -164,7 +174,7 @@ export class Sender {
   private refused({ answer, isFinal }: Refused, key: number, item: Item): number | undefined | Promise<undefined> {
     if (isTemporary(answer)) return this.temporary(answer);
     if (isFinal && (item.kind == "identify" || item.aid != this.around.aid())) {
-      const eventId = item.kind == "event" ? item.event.eventId : undefined;
+      const eventId = (item as Partial<Event>).event?.eventId;
       this.around.error({ ...told(answer), eventId });
       if (eventId) this.around.answered([eventId]);
       return this.remove([key]);
@@ -193,14 +203,16 @@ export class Sender {
   }
 
   /** Sends the first events that are of one person and session. */
-  private async events(rows: Row[], first: Item & { kind: "event" }, person: Person): Promise<number | undefined> {
-    const run: [number, Item & { kind: "event" }][] = [];
+  private async events(rows: Row[], first: Event, person: Person): Promise<number | undefined> {
+    const run: [number, Event][] = [];
     let characters = 0;
     for (const [key, item] of rows) {
-      if (item.kind != "event" || item.aid != first.aid || item.sid != first.sid) break;
-      characters += JSON.stringify(item.event).length;
+      const { aid, sid, event } = item as Event;
+      // Nothing else has a session.
+      if (aid != first.aid || sid != first.sid) break;
+      characters += JSON.stringify(event).length;
       if (run.length && characters > MOST_CHARACTERS) break;
-      run.push([key, item]);
+      run.push([key, item as Event]);
     }
     const immediate = run.filter(([, item]) => person.config?.immediateTriggers.includes(item.event.name)).slice(-MOST_IMMEDIATE);
     const delivery = immediate.length
@@ -291,15 +303,15 @@ export class Sender {
   }
 
   /** The first thing that waits that says who somebody is. */
-  private async proof(aid: string): Promise<[number, Item & { kind: "identify" }] | undefined> {
+  private async proof(aid: string): Promise<[number, Identify] | undefined> {
     const rows = await this.around.store.head(MOST_SEARCHED);
-    return rows.find(([, item]) => item.kind == "identify" && item.aid == aid) as [number, Item & { kind: "identify" }] | undefined;
+    return rows.find(([, item]) => item.kind == "identify" && item.aid == aid) as [number, Identify] | undefined;
   }
 
   private async start(aid: string, before: Person | undefined, identity?: string): Promise<Person | Refused> {
     // Whatever the page's function answers or throws, at once or later.
-    const page = async () => aid == this.around.aid() && this.around.identity?.();
-    let identityToken = identity || (await page().catch(() => {})) || undefined;
+    const page = async () => identity || (aid == this.around.aid() && this.around.identity?.());
+    let identityToken = (await page().catch(() => {})) || undefined;
     const person: Person = { skew: 0, ...before, client: before?.client ?? newId() };
     // A page that goes before the answer has begun no other browser session than the next one.
     if (!before) await this.keep(aid, person);
@@ -325,11 +337,13 @@ export class Sender {
   }
 }
 
+const isEnd = ([, { kind }]: Row): boolean => kind == "end";
+
 /** An answer as the page is told of it. */
 export const told = ({ code, message, status }: Answer): NudgeError => ({ code, message, status });
 
 /** The context of a request with an event, and of those that go with it. */
-export const context = ({ aid, sid, locale }: Item & { kind: "event" }, deviceId?: string) => ({
+export const context = ({ aid, sid, locale }: Event, deviceId?: string) => ({
   anonymousId: aid,
   platform: "web",
   sdkVersion: __VERSION__,

@@ -6,8 +6,8 @@ import { newId } from "./util.js";
  */
 export class Tabs {
   readonly id = newId();
-  leads = false;
-  private isAlone = false;
+  leads?: boolean;
+  private isAlone?: boolean;
   private release?: () => void;
   private channel?: BroadcastChannel;
   private waits?: AbortController;

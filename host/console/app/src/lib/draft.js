@@ -57,7 +57,7 @@ export function useDraft(name, base, version) {
     own.current = text(latest.current);
     if (keep(key, { value, base, version }) || told) return;
     told = true;
-    complain("This browser keeps no drafts.");
+    complain("This browser keeps no drafts. Save before you leave the page.");
   }, [key]);
   useEffect(() => {
     timer.current = window.setTimeout(write, 200);

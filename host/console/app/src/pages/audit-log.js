@@ -1,10 +1,5 @@
 // The audit log: who changed what, and which uses of keys were refused. Nothing in it can be changed.
-import { downloadCsv } from "../lib/download.js";
-import { words } from "../lib/format.js";
-import { useList } from "../lib/load.js";
-import { html } from "../lib/preact.js";
-import { route, setQuery } from "../lib/router.js";
-import { inApp } from "../lib/session.js";
+import { downloadCsv, html, inApp, route, setQuery, useList, words } from "../lib/index.js";
 import { Badge, Button, Day, Empty, PageHead, Search, Table, Time } from "../ui/index.js";
 
 const FILTERS = ["action", "actor", "resource", "from", "to"];

@@ -1,13 +1,6 @@
 // Events that broke their definition, or on which a plugin failed: grouped by reason, mended and replayed, one or all of
 // a filter. All of the filter is what the server finds, never only the page.
-import { del, post } from "../lib/api.js";
-import { downloadCsv } from "../lib/download.js";
-import { number, shortId, words } from "../lib/format.js";
-import { useList, useResource } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html, useState } from "../lib/preact.js";
-import { link, route, setQuery } from "../lib/router.js";
-import { can, inApp } from "../lib/session.js";
+import { can, del, downloadCsv, html, inApp, link, number, post, route, say, setQuery, shortId, useList, useResource, useState, words } from "../lib/index.js";
 import { Badge, Button, confirm, Copy, Day, Dialog, Empty, Form, Json, JsonField, LinkButton, Loaded, Notice, PageHead, Progress, Search, Select, Table, Tabs, Time } from "../ui/index.js";
 
 const STAGES = ["validation", "trigger", "personalization"];
@@ -75,11 +68,18 @@ function Letters() {
     say("The event was replayed.");
     await list.reload();
   };
-  const acknowledge = async (/** @type {any} */ letter) => {
-    await del(inApp(`/dead-letters/${letter.id}`));
-    say("The letter is acknowledged.");
-    await list.reload();
-  };
+  const acknowledge = (/** @type {any} */ letter) =>
+    confirm({
+      title: `Acknowledge the letter of ${letter.eventName}?`,
+      text: "It goes, and can't be replayed any more.",
+      action: "Acknowledge",
+      danger: true,
+      run: async () => {
+        await del(inApp(`/dead-letters/${letter.id}`));
+        say("The letter is acknowledged.");
+        await list.reload();
+      },
+    });
   const columns = [
     { title: "Event", render: (/** @type {any} */ row) => row.eventName },
     { title: "Reason", render: (/** @type {any} */ row) => html`${words(row.reason)}${row.violations.map((/** @type {any} */ one) => html` <${Badge} kind="bad"><code>${one.property}</code> ${words(one.code)}<//>`)}` },

@@ -1,12 +1,5 @@
 // One definition: its schema as fields, made by hand or of the events that came; and tries.
-import { difference, post } from "../lib/api.js";
-import { useDraft } from "../lib/draft.js";
-import { number, words } from "../lib/format.js";
-import { useResource, whole } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html, useState } from "../lib/preact.js";
-import { go, link, route } from "../lib/router.js";
-import { can, inApp } from "../lib/session.js";
+import { can, difference, go, html, inApp, link, number, post, route, say, useDraft, useResource, useState, whole, words } from "../lib/index.js";
 import { Badge, Button, Checkbox, Copy, Discard, DraftFields, Empty, ErrorView, Facts, Form, Input, Json, JsonField, LinkButton, Loading, MARKED, Notice, NumberInput, PageHead, put, RestoredDraft, Select, Table, Tabs, Text, TextArea, Time, Words, useSaving } from "../ui/index.js";
 
 const WRITTEN = ["description", "status", "enforcement", "additionalProperties", "properties", "validator"];

@@ -1,11 +1,5 @@
 // What events must look like: the definitions, and how events have fared by them.
-import { del, patch } from "../lib/api.js";
-import { number, percent } from "../lib/format.js";
-import { useList } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html } from "../lib/preact.js";
-import { link, route } from "../lib/router.js";
-import { can, inApp } from "../lib/session.js";
+import { can, del, html, inApp, link, number, patch, percent, route, say, useList } from "../lib/index.js";
 import { Badge, Button, confirm, Empty, LinkButton, PageHead, Table, Time } from "../ui/index.js";
 
 export default function Definitions() {

@@ -1,7 +1,5 @@
 // Events, and what else happened to people, as rows that open in place.
-import { time, words } from "../lib/format.js";
-import { html } from "../lib/preact.js";
-import { link, route } from "../lib/router.js";
+import { html, link, route, time, words } from "../lib/index.js";
 import { Badge, Copy, Facts, Json, LinkButton, Time } from "../ui/index.js";
 
 /** @param {{ label: string, children: any }} props */

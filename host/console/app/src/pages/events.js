@@ -1,10 +1,5 @@
 // Events of all people: as they come, and by time. What a filter does not see is said.
-import { useEvents } from "../lib/events.js";
-import { percent } from "../lib/format.js";
-import { useList } from "../lib/load.js";
-import { html } from "../lib/preact.js";
-import { link, route, setQuery } from "../lib/router.js";
-import { inApp } from "../lib/session.js";
+import { html, inApp, link, percent, route, setQuery, useEvents, useList } from "../lib/index.js";
 import { Badge, Button, Day, Empty, ErrorView, LinkButton, Loaded, Notice, PageHead, Pages, Search, Select, Tabs } from "../ui/index.js";
 import { Entries, EventEntry } from "./entries.js";
 

@@ -1,7 +1,5 @@
 // Finds a person by any id, and campaigns of all kinds by theirs.
-import { get, list } from "../lib/api.js";
-import { useLoaded } from "../lib/load.js";
-import { inApp } from "../lib/session.js";
+import { get, inApp, list, useLoaded } from "../lib/index.js";
 
 const SUBJECT = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 

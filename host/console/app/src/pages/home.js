@@ -1,8 +1,5 @@
 // Leads to the first app; says what to do where there is none.
-import { request } from "../lib/api.js";
-import { html, useEffect, useState } from "../lib/preact.js";
-import { go, link, route } from "../lib/router.js";
-import { app, loadSession, session } from "../lib/session.js";
+import { app, go, html, link, loadSession, request, route, session, useEffect, useState } from "../lib/index.js";
 import { Empty, Form, Input, PageHead } from "../ui/index.js";
 
 export default function Home() {

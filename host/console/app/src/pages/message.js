@@ -1,11 +1,5 @@
 // One message: what it says and to whom, its life, and what became of it.
-import { difference, post } from "../lib/api.js";
-import { useDraft } from "../lib/draft.js";
-import { number } from "../lib/format.js";
-import { useResource } from "../lib/load.js";
-import { html, useState } from "../lib/preact.js";
-import { link } from "../lib/router.js";
-import { can, inApp } from "../lib/session.js";
+import { can, difference, html, inApp, link, number, post, useDraft, useResource, useState } from "../lib/index.js";
 import { Badge, Button, confirm, Copy, ErrorView, Json, Loading, PageHead, Tabs, Time, useSaving } from "../ui/index.js";
 import { Editor } from "./message/editor.js";
 import { fitting, STATUSES, TYPES, written } from "./message/kinds.js";
@@ -29,19 +23,18 @@ async function reach({ samplePercent = 100, ...audience } = {}) {
 
 /**
  * Its status is saved together with what is written: as one change.
- * @param {{ campaign: any, draft: import("../lib/draft.js").Draft<any>, save: (change: any, version?: number, value?: any) => Promise<void>, failed: (error: Error | undefined) => void }} props
+ * @param {{ campaign: any, draft: import("../lib/draft.js").Draft<any>, save: (change: any, version?: number, value?: any) => Promise<void>, fail: (error: Error) => void }} props
  */
-function Life({ campaign, draft, save, failed }) {
+function Life({ campaign, draft, save, fail }) {
   const sent = fitting(draft);
   const { mode, trigger, schedule, audience } = sent;
   const atOnce = mode == "broadcast" || (mode == "scheduled" && !trigger?.every && !schedule?.startAt);
   const turn = async (/** @type {string} */ status) => {
-    failed(undefined);
     try {
       await save({ ...difference(draft.base, sent), status }, draft.version, { ...sent, status });
     } catch (error) {
       // What keeps it from running stands in the page, point by point.
-      failed(/** @type {Error} */ (error));
+      fail(/** @type {Error} */ (error));
     }
   };
   const ask = async (/** @type {string} */ status) => status == "active" && atOnce
@@ -68,17 +61,21 @@ function Message({ campaign, set, back }) {
     setFailed(undefined);
     return saved.status == campaign.status ? undefined : `“${saved.name}” is ${saved.status}.`;
   };
-  const [save, dialog] = useSaving(inApp(`/campaigns/${campaign.id}`), done, draft, written);
+  const [saving, dialog] = useSaving(inApp(`/campaigns/${campaign.id}`), done, draft, written);
+  const save = (/** @type {Parameters<typeof saving>} */ ...change) => {
+    setFailed(undefined);
+    return saving(...change);
+  };
   const life = { campaign, draft, save };
   const push = campaign.type == "push";
   const viewed = () => html`<div class=${trialClass()}><${Json} value=${written(campaign)} label="Definition" /><${Try} campaign=${campaign} draft=${campaign} changed=${false} /></div>`;
   const tabs = [
-    { id: "message", title: "Message", render: () => (can("editor") ? html`<${Editor} ...${life} />` : viewed()) },
+    { id: "message", title: "Message", render: () => (can("editor") ? html`<${Editor} ...${life} failed=${failed} />` : viewed()) },
     ...(push ? [{ id: "deliveries", title: "Deliveries", render: () => html`<${Deliveries} campaign=${campaign} />` }] : []),
     { id: "recipients", title: "Recipients", render: () => html`<${Recipients} campaign=${campaign} />` },
     { id: "analytics", title: "Analytics", render: () => html`<${Analytics} campaign=${campaign} />` },
   ];
-  return html`<${PageHead} title=${campaign.name} back=${back} actions=${can("editor") && html`<${Life} ...${life} failed=${setFailed} />`}>
+  return html`<${PageHead} title=${campaign.name} back=${back} actions=${can("editor") && html`<${Life} ...${life} fail=${setFailed} />`}>
       <p><${Badge} kind=${STATUSES[campaign.status]}>${campaign.status}<//> <${Badge}>${TYPES[campaign.type]}<//> version ${campaign.version} <${Copy} short text=${campaign.id} label="id" />
         ${campaign.activatedAt && html` last activated <${Time} relative at=${campaign.activatedAt} />`}</p>
     <//>

@@ -1,11 +1,5 @@
 // The messages of an app: push and in-app.
-import { del, get, patch, post } from "../lib/api.js";
-import { copied, number, words } from "../lib/format.js";
-import { useList } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html } from "../lib/preact.js";
-import { go, link, setQuery } from "../lib/router.js";
-import { can, inApp } from "../lib/session.js";
+import { can, copied, del, get, go, html, inApp, link, number, patch, post, say, setQuery, useList, words } from "../lib/index.js";
 import { Badge, Button, confirm, Copy, Empty, PageHead, Search, Select, Table, Time } from "../ui/index.js";
 import { blankMessage, STATUSES, TYPES, written } from "./message/kinds.js";
 

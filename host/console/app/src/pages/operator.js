@@ -1,8 +1,5 @@
 // What whoever runs the server looks after: its plugins, its apps, how it is, and what was done to it.
-import { send } from "../lib/api.js";
-import { useList, useLoaded } from "../lib/load.js";
-import { html } from "../lib/preact.js";
-import { link, route } from "../lib/router.js";
+import { html, link, route, send, useList, useLoaded } from "../lib/index.js";
 import { Badge, Button, Copy, Empty, Facts, Loaded, Notice, PageHead, Table, Tabs, Time } from "../ui/index.js";
 import { AuditLog } from "./audit-log.js";
 import { AllPlugins, Slots } from "./plugins.js";

@@ -1,10 +1,5 @@
 // People: who there is, and who is being deleted.
-import { downloadCsv } from "../lib/download.js";
-import { number } from "../lib/format.js";
-import { useList } from "../lib/load.js";
-import { html } from "../lib/preact.js";
-import { link, route, setQuery } from "../lib/router.js";
-import { can, inApp } from "../lib/session.js";
+import { can, downloadCsv, html, inApp, link, number, route, setQuery, useList } from "../lib/index.js";
 import { Badge, Button, Copy, Empty, LinkButton, PageHead, Search, Table, Tabs, Time } from "../ui/index.js";
 import { nameOf } from "./find.js";
 import { Deletion } from "./person-privacy.js";

@@ -1,10 +1,5 @@
 // What the law asks for: a copy of all that is stored of somebody, and its deletion. Both go on by themselves.
-import { post } from "../lib/api.js";
-import { bytes, number, words } from "../lib/format.js";
-import { usePolling, useResource, whole } from "../lib/load.js";
-import { html, useEffect } from "../lib/preact.js";
-import { go, link, route, setQuery } from "../lib/router.js";
-import { inApp } from "../lib/session.js";
+import { bytes, go, html, inApp, link, number, post, route, setQuery, useEffect, usePolling, useResource, whole, words } from "../lib/index.js";
 import { Badge, Button, confirm, Copy, Facts, Json, LinkButton, Loaded, Notice, Table, Time } from "../ui/index.js";
 import { nameOf } from "./find.js";
 

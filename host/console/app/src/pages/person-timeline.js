@@ -1,11 +1,6 @@
 // One timeline of a person: events, what was decided about them, and messages. Each kind is a list of the server with
 // cursors of its own; they are merged here page by page, and where a page begins in each is in the address.
-import { list, post } from "../lib/api.js";
-import { number, words } from "../lib/format.js";
-import { useLoaded, whole } from "../lib/load.js";
-import { html, useState } from "../lib/preact.js";
-import { link, route, setQuery } from "../lib/router.js";
-import { can, inApp } from "../lib/session.js";
+import { can, html, inApp, link, list, number, post, route, setQuery, useLoaded, useState, whole, words } from "../lib/index.js";
 import { Badge, Button, Checkbox, Copy, Empty, Facts, Failed, Json, LinkButton, Loaded, Notice, Table, Time } from "../ui/index.js";
 import { Entries, Entry, EventEntry } from "./entries.js";
 import { place, useCampaigns } from "./find.js";

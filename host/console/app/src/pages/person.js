@@ -1,9 +1,5 @@
 // One person: who they are, what happened to them, and what they may ask for.
-import { number } from "../lib/format.js";
-import { whole } from "../lib/load.js";
-import { html } from "../lib/preact.js";
-import { link } from "../lib/router.js";
-import { can } from "../lib/session.js";
+import { can, html, link, number, whole } from "../lib/index.js";
 import { Badge, Copy, Empty, ErrorView, Facts, LinkButton, Loading, PageHead, Table, Tabs, Time } from "../ui/index.js";
 import { nameOf, place, usePerson } from "./find.js";
 import { Kept } from "./plugin/kept.js";

@@ -1,10 +1,5 @@
 // One plugin: its versions, what is tried, how it fares, what it logs.
-import { del } from "../lib/api.js";
-import { number, percent } from "../lib/format.js";
-import { useResource } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html } from "../lib/preact.js";
-import { go } from "../lib/router.js";
+import { del, go, html, number, percent, say, useResource } from "../lib/index.js";
 import { Badge, Button, confirm, ErrorView, Loading, Notice, PageHead, Tabs } from "../ui/index.js";
 import { Logs, Statistics } from "./plugin/running.js";
 import { Backtest, Shadow } from "./plugin/trials.js";

@@ -1,10 +1,5 @@
 // The plugins that an app can use, which one decides where, and what they keep of a person.
-import { del, put } from "../lib/api.js";
-import { useList, useResource } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html, useState } from "../lib/preact.js";
-import { route, setQuery } from "../lib/router.js";
-import { inApp } from "../lib/session.js";
+import { del, html, inApp, put, route, say, setQuery, useList, useResource, useState } from "../lib/index.js";
 import { Badge, Button, Empty, ErrorView, Form, Input, PageHead, Table, Tabs, Time } from "../ui/index.js";
 import { Kept } from "./plugin/kept.js";
 import { Upload } from "./plugin/versions.js";

@@ -1,12 +1,5 @@
 // One segment: its conditions with a live count, its members, its size over time, and who uses it.
-import { difference, post } from "../lib/api.js";
-import { useDraft } from "../lib/draft.js";
-import { copied, everyDay, number, percent, time, utcDay } from "../lib/format.js";
-import { useList, useLoaded, useResource, whole } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html, useEffect, useState } from "../lib/preact.js";
-import { go, link, route } from "../lib/router.js";
-import { can, inApp } from "../lib/session.js";
+import { can, copied, difference, everyDay, go, html, inApp, link, number, percent, post, route, say, time, useDraft, useEffect, useList, useLoaded, useResource, useState, utcDay, whole } from "../lib/index.js";
 import { AudienceEditor, Badge, Button, Chart, Copy, Discard, DraftFields, Empty, ErrorView, Form, Input, Json, Loading, Notice, PageHead, put, RestoredDraft, Table, Tabs, TextArea, Time, useSaving } from "../ui/index.js";
 import { remove } from "./segments.js";
 

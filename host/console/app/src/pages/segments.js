@@ -1,11 +1,5 @@
 // The list of segments: conditions with a name, that surveys, campaigns and other segments use.
-import { del } from "../lib/api.js";
-import { number } from "../lib/format.js";
-import { useList } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html } from "../lib/preact.js";
-import { link, route } from "../lib/router.js";
-import { can, inApp } from "../lib/session.js";
+import { can, del, html, inApp, link, number, route, say, useList } from "../lib/index.js";
 import { Button, confirm, Copy, Empty, LinkButton, PageHead, Table, Time } from "../ui/index.js";
 
 /** @typedef {import("../../../types/api.js").components["schemas"]["SegmentView"]} Segment */

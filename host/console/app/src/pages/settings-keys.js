@@ -1,12 +1,6 @@
 // Keys: what SDKs, backends and tools call with; the public keys that identity tokens are checked with; and what the
 // server sends push messages with. Secrets are shown once, or never.
-import { del, post } from "../lib/api.js";
-import { shortId } from "../lib/format.js";
-import { useList } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html, useState } from "../lib/preact.js";
-import { route } from "../lib/router.js";
-import { inApp } from "../lib/session.js";
+import { del, html, inApp, post, route, say, shortId, useList, useState } from "../lib/index.js";
 import { Badge, Button, confirm, Copy, Dialog, Empty, FileDrop, Form, Input, JsonField, PickSome, Secret, Select, Table, TextArea, Time } from "../ui/index.js";
 
 /** @type {[string, string][]} */

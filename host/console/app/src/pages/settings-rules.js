@@ -1,9 +1,5 @@
 // The app's settings as a form: what is taken, kept and shown, and how often.
-import { difference } from "../lib/api.js";
-import { useDraft } from "../lib/draft.js";
-import { useResource } from "../lib/load.js";
-import { html } from "../lib/preact.js";
-import { inApp } from "../lib/session.js";
+import { difference, html, inApp, useDraft, useResource } from "../lib/index.js";
 import { Checkbox, Discard, Form, Input, Loaded, NumberInput, put, RestoredDraft, Select, Span, TextArea, useSaving, useText } from "../ui/index.js";
 
 const PATH = "/settings";

@@ -1,10 +1,5 @@
 // Settings of the app: its name, its keys, what it sends push messages with, and its rules.
-import { del, request } from "../lib/api.js";
-import { useResource } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html, useState } from "../lib/preact.js";
-import { go, link } from "../lib/router.js";
-import { app, inApp, loadSession } from "../lib/session.js";
+import { app, del, go, html, inApp, link, loadSession, request, say, useResource, useState } from "../lib/index.js";
 import { Button, confirm, Copy, Facts, Form, Input, Loaded, PageHead, Tabs, Time, useSaving } from "../ui/index.js";
 import { Credentials, IdentityKeys, Keys } from "./settings-keys.js";
 import { Rules } from "./settings-rules.js";

@@ -1,6 +1,5 @@
 // How one signs in: by a link that the server has made, or with an OpenID provider.
-import { html, useEffect, useState } from "../lib/preact.js";
-import { goBack, loginAddress, session, signIn, waysIn } from "../lib/session.js";
+import { goBack, html, loginAddress, session, signIn, useEffect, useState, waysIn } from "../lib/index.js";
 import { Form, Input, LinkButton, Notice, PageHead } from "../ui/index.js";
 
 /** The code in what somebody pasted: a whole link, or the code alone. @param {string} text */
@@ -30,10 +29,10 @@ function ByLink() {
 
 /** Why a provider has signed nobody in. @type {Record<string, string>} */
 const ERRORS = {
-  unknown_issuer: "People don't sign in with this provider here.",
+  unknown_issuer: "People don't sign in with this provider here. Choose one of those below.",
   provider_unavailable: "The provider does not answer. Try again in a while.",
   login_expired: "It took more than ten minutes, or was begun in another browser. Begin again.",
-  login_refused: "The provider did not sign you in.",
+  login_refused: "The provider did not sign you in. Try again, or ask whoever runs this server for access.",
   login_failed: "What the provider has sent is not good here. Whoever runs this server finds the reason in its log.",
   rate_limited: "Too many have tried from this address. Wait a minute.",
 };

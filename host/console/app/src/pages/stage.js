@@ -1,7 +1,6 @@
 // Something as people see it: shown by the SDK's own renderer, which this server hands out. Its host here answers by
 // itself: nothing is sent, so nothing is recorded.
-import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { route, setQuery } from "../lib/router.js";
+import { html, route, setQuery, useEffect, useRef, useState } from "../lib/index.js";
 import { Button, Checkbox, ErrorView, Select } from "../ui/index.js";
 import { languageName } from "./survey/languages.js";
 

@@ -1,11 +1,5 @@
 // The first steps: a page that sends events, the first event, and a survey that it brings.
-import { post } from "../lib/api.js";
-import { useList, usePolling, useResource } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html, useState } from "../lib/preact.js";
-import { link } from "../lib/router.js";
-import { can, inApp } from "../lib/session.js";
-import { keep, recall } from "../lib/storage.js";
+import { can, html, inApp, keep, link, post, recall, say, useList, usePolling, useResource, useState } from "../lib/index.js";
 import { Badge, Button, Copy, CopyButton, Empty, ErrorView, Failed, LinkButton, PageHead, Table, Time } from "../ui/index.js";
 import { SAMPLE } from "./sample-survey.js";
 

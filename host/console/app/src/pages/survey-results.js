@@ -1,12 +1,6 @@
 // What a survey has brought: how far people came, what they answered, who they are; all of it, or of those alone who gave
 // a certain answer.
-import { list } from "../lib/api.js";
-import { downloadCsv } from "../lib/download.js";
-import { number, percent, words } from "../lib/format.js";
-import { useList, useResource, whole } from "../lib/load.js";
-import { html, useEffect, useState } from "../lib/preact.js";
-import { link, route, setQuery } from "../lib/router.js";
-import { inApp } from "../lib/session.js";
+import { downloadCsv, html, inApp, link, list, number, percent, route, setQuery, useEffect, useList, useResource, useState, whole, words } from "../lib/index.js";
 import { Badge, Button, Copy, Day, Empty, ErrorView, Facts, Funnel, LinkButton, Loaded, Loading, Notice, PageHead, Select, Table, Tabs, Time } from "../ui/index.js";
 import { flowOf } from "./survey/model.js";
 import { answerInWords, answersSo, reportOf, wordsOf } from "./survey/report.js";

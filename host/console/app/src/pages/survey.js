@@ -1,13 +1,5 @@
 // One survey: its composer, its life, and the way to its results. What is written is kept in the browser until it is saved.
-import { ApiError, difference, post } from "../lib/api.js";
-import { save as saveFile } from "../lib/download.js";
-import { useDraft } from "../lib/draft.js";
-import { copied, words } from "../lib/format.js";
-import { useResource } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { go, link, route, setQuery } from "../lib/router.js";
-import { can, inApp } from "../lib/session.js";
+import { ApiError, can, copied, difference, go, html, inApp, link, post, route, save as saveFile, say, setQuery, useDraft, useEffect, useResource, useState, words } from "../lib/index.js";
 import { AudienceEditor, Badge, Button, CapEditor, confirm, Copy, Discard, DraftFields, ErrorView, Field, Form, Input, Json, JsonField, LinkButton, Loading, Notice, NumberInput, PageHead, put, RestoredDraft, ScheduleEditor, Select, Tabs, TextArea, TriggerEditor, useSaving } from "../ui/index.js";
 import { Branches } from "./survey/branches.js";
 import { Languages } from "./survey/languages.js";
@@ -62,10 +54,11 @@ function Reach({ value, onChange }) {
     <${NumberInput} label="Priority" hint="Where several fire at once, the highest comes first." at="/priority" value=${value.priority} onChange=${(/** @type {any} */ next) => set("priority")(next ?? 0)} />`;
 }
 
-/** The whole as JSON: to be taken elsewhere, and brought from there. @param {Part & { onValid: (valid: boolean) => void, kept: { text?: string, of?: string } }} props kept: a text that is no survey yet */
-function AsJson({ value, onChange, onValid, kept }) {
+/** The whole as JSON: to be taken elsewhere, and brought from there. @param {Part & { onValid: (valid: boolean) => void, texts: Map<string, import("../lib/draft.js").Unread> }} props texts: has a text that is no survey yet */
+function AsJson({ value, onChange, onValid, texts }) {
+  const [fits] = useState(() => texts.get("Definition")?.of !== JSON.stringify(value));
   useEffect(() => {
-    onValid(kept.text === undefined || kept.of !== JSON.stringify(value));
+    onValid(fits);
     // The other parts can be saved meanwhile.
     return () => onValid(true);
   }, []);
@@ -84,14 +77,14 @@ function AsJson({ value, onChange, onValid, kept }) {
       change(found);
       say(`“${file.name}” was read. It is not saved yet.`);
     } catch (error) {
-      confirm({ title: "The file is no survey", text: String(error), action: "Close", run: () => {} });
+      confirm({ title: "The file is no survey", text: `${error} Nothing was changed: choose a file that “Save as a file” has made.`, action: "Close", run: () => {} });
     }
   };
   return html`<div class="actions">
       <${Button} onClick=${() => saveFile(new Blob([JSON.stringify(value, null, 2)], { type: "application/json" }), `${value.name || "survey"}.json`)}>Save as a file<//>
     </div>
     <${Field} label="Read a file" hint="It replaces what is written here.">${(/** @type {any} */ attributes) => html`<input ...${attributes} type="file" accept=".json,application/json" onChange=${read} />`}<//>
-    <${JsonField} label="Definition" value=${value} onChange=${change} rows=${24} check=${wrong} kept=${kept} />`;
+    <${JsonField} label="Definition" value=${value} onChange=${change} rows=${24} check=${wrong} />`;
 }
 
 /** @param {{ survey: any, name: string, onSaved: (survey: any) => void, children?: any }} props survey: without an id where it is new */
@@ -102,7 +95,8 @@ function Composer({ survey, name, onSaved }) {
   const own = useDraft(name, written(survey), survey.version);
   // What is no JSON goes with the rest.
   const draft = { ...own, discard: () => (setValid(true), own.discard()) };
-  const kept = useRef({}).current;
+  // Apart from the draft's own: what is no survey yet keeps nobody from saving the other parts.
+  const [texts] = useState(() => new Map());
   const [failed, setFailed] = useState(/** @type {Error | undefined} */ (undefined));
   const { value } = draft;
   const set = (/** @type {any} */ next) => {
@@ -129,6 +123,7 @@ function Composer({ survey, name, onSaved }) {
     await saving(change, draft.version, { ...value, status });
   };
   const submit = async () => {
+    setFailed(undefined);
     try {
       await save();
     } catch (error) {
@@ -140,6 +135,7 @@ function Composer({ survey, name, onSaved }) {
     try {
       await save(status);
     } catch (error) {
+      if (draft.here()) showPlace(error);
       setFailed(/** @type {Error} */ (error));
     }
   };
@@ -169,12 +165,12 @@ function Composer({ survey, name, onSaved }) {
     { id: "look", title: "Look", render: () => html`<${Look} ...${part} />` },
     { id: "languages", title: "Languages", render: () => html`<${Languages} value=${value.localization} onChange=${one("localization")} texts=${textsOf(spokenOf(flowOf(value)))} />` },
     { id: "preview", title: "Preview", render: () => html`<${Preview} value=${value} />` },
-    { id: "json", title: "JSON", render: () => html`<${AsJson} value=${value} onChange=${replace} onValid=${setValid} kept=${kept} />` },
+    { id: "json", title: "JSON", render: () => html`<${DraftFields} draft=${{ texts }}><${AsJson} value=${value} onChange=${replace} onValid=${setValid} texts=${texts} /><//>` },
   ];
   return html`<${Head} survey=${{ ...survey, name: id ? survey.name : "New survey" }} actions=${actions} />
     ${failed && html`<${ErrorView} error=${failed} />`}
     <${RestoredDraft} draft=${draft} />
-    <${Form} label="Survey" draft=${draft} onSubmit=${submit} submit=${id ? "Save" : "Make the survey"} disabled=${!valid || (Boolean(id) && !draft.changed)} actions=${html`<${Discard} draft=${draft} />`}>
+    <${Form} label="Survey" draft=${draft} failed=${failed} onSubmit=${submit} submit=${id ? "Save" : "Make the survey"} disabled=${!valid || (Boolean(id) && !draft.changed)} actions=${html`<${Discard} draft=${draft} />`}>
       <${Tabs} label="Parts of the survey" tabs=${tabs} />
     <//>
     ${dialog}`;

@@ -1,11 +1,5 @@
 // The list of surveys: the pattern of a list page. What it shows is in the URL; what one may not do is not there.
-import { del, patch } from "../lib/api.js";
-import { words } from "../lib/format.js";
-import { useList } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html } from "../lib/preact.js";
-import { link, setQuery } from "../lib/router.js";
-import { can, inApp } from "../lib/session.js";
+import { can, del, html, inApp, link, patch, say, setQuery, useList, words } from "../lib/index.js";
 import { Badge, Button, confirm, Copy, Empty, LinkButton, PageHead, Search, Select, Table, Time } from "../ui/index.js";
 
 const STATUSES = ["draft", "active", "paused", "completed", "archived"];

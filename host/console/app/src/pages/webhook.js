@@ -1,12 +1,5 @@
 // One webhook: how it fares, what was sent to it, and sending again what did not arrive.
-import { del, difference, post } from "../lib/api.js";
-import { useDraft } from "../lib/draft.js";
-import { number, percent } from "../lib/format.js";
-import { useList, usePolling, useResource } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html, useState } from "../lib/preact.js";
-import { go, link, route, setQuery } from "../lib/router.js";
-import { inApp } from "../lib/session.js";
+import { del, difference, go, html, inApp, link, number, percent, post, route, say, setQuery, useDraft, useList, usePolling, useResource, useState } from "../lib/index.js";
 import { Badge, Button, confirm, Copy, Dialog, Discard, Empty, ErrorView, Form, Loading, Notice, NumberInput, PageHead, Progress, RestoredDraft, Secret, Table, Tabs, Time, Instant, useSaving } from "../ui/index.js";
 import { Fields, Health, HealthBadge } from "./webhook/parts.js";
 

@@ -1,10 +1,5 @@
 // Endpoints that are told what becomes of push deliveries.
-import { patch, post } from "../lib/api.js";
-import { useList } from "../lib/load.js";
-import { say } from "../lib/notice.js";
-import { html, useState } from "../lib/preact.js";
-import { link } from "../lib/router.js";
-import { inApp } from "../lib/session.js";
+import { html, inApp, link, patch, post, say, useList, useState } from "../lib/index.js";
 import { Badge, Button, Copy, Dialog, Empty, Form, PageHead, Secret, Table, Time } from "../ui/index.js";
 import { BLANK, Fields, HealthBadge } from "./webhook/parts.js";
 

@@ -1,11 +1,6 @@
 // Why a campaign fired or did not: for any person, campaign and event. Each gate that was checked, in its order, and the
 // decision once more.
-import { post } from "../lib/api.js";
-import { time, words } from "../lib/format.js";
-import { useList, useResource } from "../lib/load.js";
-import { html, useState } from "../lib/preact.js";
-import { link, route, setQuery } from "../lib/router.js";
-import { can, inApp } from "../lib/session.js";
+import { can, html, inApp, link, post, route, setQuery, time, useList, useResource, useState, words } from "../lib/index.js";
 import { Badge, Button, Copy, Empty, ErrorView, Icon, Input, LinkButton, Loaded, Notice, PageHead, Search, Select, Table, Time } from "../ui/index.js";
 import { nameOf, place, useCampaigns, usePerson } from "./find.js";
 import { Again } from "./person-timeline.js";

@@ -8,7 +8,7 @@ import { Copy } from "./copy.js";
 export function Said({ error, errors }) {
   const api = error instanceof ApiError ? error : undefined;
   const rest = (errors ?? api?.errors ?? []).filter(({ detail }) => detail != error.message);
-  return html`<p><strong>${error.message.replace("; see errors", "")}</strong></p>
+  return html`<p><strong>${error.message.replace("; see errors", errors && !rest.length ? "; see what is marked" : "")}</strong></p>
     ${rest.length > 0 && html`<ul>${rest.map(({ pointer, detail }) => html`<li>${pointer && html`<code>${pointer}</code> `}${detail}</li>`)}</ul>`}
     ${api?.retryAfter && html`<p>It may be tried again in ${api.retryAfter} s.</p>`}
     ${api && html`<p class="hint">Code <code>${api.code}</code>${api.requestId && html`, request <${Copy} text=${api.requestId} label="request id" />`}</p>`}`;

@@ -7,7 +7,7 @@ import { ErrorView } from "./error.js";
 /** @typedef {import("../lib/api.js").FieldError} FieldError */
 
 /** The errors of the form around. Fields say which pointers they show; the rest is shown above the buttons. */
-const Errors = createContext({ all: /** @type {FieldError[]} */ ([]), pointers: /** @type {Map<string, number>} */ (new Map()) });
+const Errors = createContext({ all: /** @type {FieldError[]} */ ([]), pointers: /** @type {Map<string, number>} */ (new Map()), redraw: () => {} });
 
 /** Whether a field shows an error. @param {string} at @param {FieldError} error */
 const covers = (at, { pointer }) => pointer == at || (at.endsWith("/") && `${pointer}/`.startsWith(at));
@@ -18,29 +18,33 @@ const covers = (at, { pointer }) => pointer == at || (at.endsWith("/") && `${poi
  * @param {import("../lib/draft.js").Draft<any>} [draft] what the form is about, of which fields may be in a tab that is not shown
  */
 export function checkJson(form, draft) {
-  if (form?.querySelector("[data-bad]")) throw Error("A field is no JSON.");
-  if (draft?.texts.size) throw Error("A field of another part is no JSON.");
+  if (form?.querySelector("[data-bad]")) throw Error("A field is no JSON. Correct what is marked at it, then save again.");
+  if (draft?.texts.size) throw Error("A field of another part is no JSON. Correct it there, or discard the changes.");
 }
 
 /**
  * A form. `onSubmit` does it; what it throws is shown: at the fields by their pointers, the rest above the buttons.
- * @param {{ onSubmit: () => unknown, children: any, submit?: string, actions?: any, disabled?: boolean, label?: string, draft?: import("../lib/draft.js").Draft<any> }} props draft: what is sent, where its fields are in several tabs
+ * @param {{ onSubmit: () => unknown, children: any, submit?: string, actions?: any, disabled?: boolean, label?: string, draft?: import("../lib/draft.js").Draft<any>, failed?: Error }} props draft: what is sent, where its fields are in several tabs; failed: what another button threw, which the page says: it is shown at the fields
  */
-export function Form({ onSubmit, children, submit = "Save", actions, disabled, label, draft }) {
+export function Form({ onSubmit, children, submit = "Save", actions, disabled, label, draft, failed }) {
   const [error, setError] = useState(/** @type {Error | undefined} */ (undefined));
   const [pending, setPending] = useState(false);
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const [pointers] = useState(() => new Map());
   const latest = useRef(onSubmit);
   latest.current = onSubmit;
-  const all = error instanceof ApiError ? error.errors : [];
+  const [, draw] = useState(0);
+  const shown = failed ?? error;
+  const all = shown instanceof ApiError ? shown.errors : [];
   useEffect(() => {
-    if (!error) return;
+    if (!shown) return;
     const first = /** @type {HTMLElement | null | undefined} */ (form.current?.querySelector("[aria-invalid=true]"));
     // What is folded up can't be focused.
     for (let fold = first?.closest("details"); fold; fold = fold.parentElement?.closest("details")) fold.open = true;
     first?.focus();
-  }, [error]);
+  }, [shown]);
+  // Another button has saved it, or it is as it was.
+  useEffect(() => void (disabled && setError(undefined)), [disabled]);
   const run = async (/** @type {Event} */ event) => {
     event.preventDefault();
     if (pending) return;
@@ -59,8 +63,8 @@ export function Form({ onSubmit, children, submit = "Save", actions, disabled, l
     }
   };
   return html`<form ref=${form} class="form" aria-label=${label} noValidate onSubmit=${run}>
-    <${Errors.Provider} value=${{ all, pointers }}>${children}<//>
-    ${error && html`<${ErrorView} error=${error} errors=${all.filter((error) => ![...pointers.keys()].some((at) => covers(at, error)))} />`}
+    <${Errors.Provider} value=${{ all, pointers, redraw: () => draw((times) => times + 1) }}>${children}<//>
+    ${error && !failed && html`<${ErrorView} error=${error} errors=${all.filter((error) => ![...pointers.keys()].some((at) => covers(at, error)))} />`}
     <div class="actions"><${Button} type="submit" kind="primary" pending=${pending} disabled=${disabled}>${submit}<//>${actions}</div>
   </form>`;
 }
@@ -71,10 +75,13 @@ export function Form({ onSubmit, children, submit = "Save", actions, disabled, l
  */
 export function Field({ label, hint, error, at, inline, children }) {
   const id = useId();
-  const { all, pointers } = useContext(Errors);
-  useEffect(() => {
+  const { all, pointers, redraw } = useContext(Errors);
+  // Before the form is drawn with the next error, which may have opened this field's tab.
+  useLayoutEffect(() => {
     if (at === undefined) return;
     pointers.set(at, (pointers.get(at) ?? 0) + 1);
+    // A tab that is opened because of an error shows it: it is not said above the buttons too.
+    if (all.length) redraw();
     return () => {
       const left = (pointers.get(at) ?? 0) - 1;
       if (left > 0) pointers.set(at, left);

@@ -34,7 +34,7 @@ const Place = createContext(/** @type {{ texts: Map<string, Unread>, part: strin
 
 /**
  * Fields of a draft. A text of theirs that is no JSON yet stays with the draft while another tab is shown, and nothing is saved meanwhile (`checkJson`).
- * @param {{ draft: import("../lib/draft.js").Draft<any>, part?: string, children: any }} props part: which fields they are, where a draft's are in several tabs
+ * @param {{ draft: Pick<import("../lib/draft.js").Draft<any>, "texts">, part?: string, children: any }} props part: which fields they are, where a draft's are in several tabs
  */
 export function DraftFields({ draft: { texts }, part = "", children }) {
   const [place] = useState({ texts, part, isLeft: false });
@@ -50,15 +50,15 @@ export function DraftFields({ draft: { texts }, part = "", children }) {
 /**
  * A field with JSON. `onChange` is told the value whenever the text is one. While it is none, its form sends nothing
  * (`checkJson`); a field with a `check` says undefined then, too.
- * @param {{ label: string, value: unknown, onChange: (value: any) => void, hint?: any, at?: string, rows?: number, check?: (value: any) => string | undefined, kept?: { text?: string, of?: string } }} props check: what is wrong with a value; kept: where a text that is no value yet stays while the field is away, unless it stays with the draft
+ * @param {{ label: string, value: unknown, onChange: (value: any) => void, hint?: any, at?: string, rows?: number, check?: (value: any) => string | undefined }} props check: what is wrong with a value
  */
-export function JsonField({ value, onChange, rows = 12, check, kept, ...field }) {
+export function JsonField({ value, onChange, rows = 12, check, ...field }) {
   const now = JSON.stringify(value);
   const place = useContext(Place);
   const name = field.at ?? field.label;
   const [text, setText] = useState(() => {
-    const left = kept ?? place?.texts.get(name);
-    return left?.text !== undefined && left.of === now ? left.text : pretty(value);
+    const left = place?.texts.get(name);
+    return left && left.of === now ? left.text : pretty(value);
   });
   const read = (/** @type {string} */ text) => {
     const { error, value } = parse(text);
@@ -73,12 +73,11 @@ export function JsonField({ value, onChange, rows = 12, check, kept, ...field })
     seen.current = now;
   }, [now]);
   useLayoutEffect(() => () => {
-    if (place?.isLeft && error && !kept) place.texts.set(name, { part: place.part, text, of: now });
+    if (place?.isLeft && error) place.texts.set(name, { part: place.part, text, of: now });
   });
   const type = (/** @type {string} */ next) => {
-    const { error, value } = read(next);
+    const { value } = read(next);
     setText(next);
-    if (kept) Object.assign(kept, { text: error && next, of: now });
     if (check || value !== undefined) onChange(value);
   };
   return html`<${TextArea} ...${field} rows=${rows} value=${text} onInput=${type} error=${error} rest=${{ spellcheck: false, class: "code", "data-bad": error }} />`;

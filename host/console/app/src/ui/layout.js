@@ -75,6 +75,16 @@ function UserMenu() {
 export function Layout({ pages, children }) {
   const [open, setOpen] = useState(false);
   const signedIn = Boolean(session.value) && !route.value.page?.open;
+  useEffect(() => {
+    if (!open) return;
+    const close = (/** @type {KeyboardEvent} */ { key }) => {
+      if (key != "Escape") return;
+      setOpen(false);
+      /** @type {HTMLElement | null} */ (document.querySelector(".burger"))?.focus();
+    };
+    addEventListener("keydown", close);
+    return () => removeEventListener("keydown", close);
+  }, [open]);
   const skip = (/** @type {Event} */ event) => {
     // The address is where one is: a link to an anchor would leave the page.
     event.preventDefault();

@@ -128,7 +128,7 @@ export function TriggerEditor({ value, onChange, at = "/trigger", kinds = Object
   const listens = ["event", "screen_view", "session_start", "property_changed"].includes(kind);
   const options = [...(optional || !kind ? [["", "nothing"]] : []), ...[...new Set([...kinds, ...(kind ? [kind] : [])])].map((one) => [one, KINDS[one]?.[0] ?? one])];
   return html`<${WithChoices}>
-    <${Select} label="It waits for" at=${`${at}/kind`} value=${kind} options=${options} onChange=${turn} />
+    <${Select} label="It waits for" at=${kind ? `${at}/kind` : at} value=${kind} options=${options} onChange=${turn} />
     ${kind == "plugin" && html`<${Plugin} value=${value} onChange=${onChange} at=${at} />`}
     ${kind && kind != "plugin" && html`
       <${Source} value=${value} onChange=${onChange} at=${at} />

@@ -1,6 +1,5 @@
 // The editor of a message. The draft is previewed as it is, saved or not.
-import { difference } from "../../lib/api.js";
-import { html } from "../../lib/preact.js";
+import { difference, html } from "../../lib/index.js";
 import { AudienceEditor, CapEditor, Discard, DraftFields, Form, Input, isBlank, NumberInput, Ordered, put, RestoredDraft, ScheduleEditor, Select, Span, Text, TextArea, TriggerEditor } from "../../ui/index.js";
 import { Theme } from "../survey/look.js";
 import { blankVariant, fitting, letter, MODES, TRIGGERS } from "./kinds.js";
@@ -50,10 +49,10 @@ function Fields({ draft, type }) {
     </details>`;
 }
 
-/** @param {{ campaign: any, draft: import("../../lib/draft.js").Draft<any>, save: (change: any, version?: number, value?: any) => Promise<void> }} props */
-export const Editor = ({ campaign, draft, save }) => html`<${RestoredDraft} draft=${draft} />
+/** @param {{ campaign: any, draft: import("../../lib/draft.js").Draft<any>, save: (change: any, version?: number, value?: any) => Promise<void>, failed?: Error }} props */
+export const Editor = ({ campaign, draft, save, failed }) => html`<${RestoredDraft} draft=${draft} />
     <div class=${trialClass()}>
-      <${Form} label="Message" onSubmit=${() => save(difference(draft.base, fitting(draft)), draft.version, fitting(draft))} disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
+      <${Form} label="Message" failed=${failed} onSubmit=${() => save(difference(draft.base, fitting(draft)), draft.version, fitting(draft))} disabled=${!draft.changed} actions=${html`<${Discard} draft=${draft} />`}>
         <${DraftFields} draft=${draft}><${Fields} draft=${draft} type=${campaign.type} /><//>
       <//>
       <${Try} campaign=${campaign} draft=${draft.value} changed=${draft.changed} />

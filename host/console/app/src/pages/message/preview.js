@@ -1,10 +1,5 @@
 // What a message says to somebody, where each value comes from, and sending it to them.
-import { post } from "../../lib/api.js";
-import { words } from "../../lib/format.js";
-import { whole } from "../../lib/load.js";
-import { html, useEffect, useState } from "../../lib/preact.js";
-import { link, route, setQuery } from "../../lib/router.js";
-import { can, inApp } from "../../lib/session.js";
+import { can, html, inApp, link, post, route, setQuery, useEffect, useState, whole, words } from "../../lib/index.js";
 import { Badge, Copy, Empty, Form, Input, JsonField, Notice, Select, Table, Time } from "../../ui/index.js";
 import { askedFor, languagesOf, Stage } from "../stage.js";
 import { localized } from "../survey/model.js";

@@ -1,10 +1,5 @@
 // What became of a message: each delivery with its way, who was to get it, and the numbers.
-import { downloadCsv } from "../../lib/download.js";
-import { everyDay, number, percent, shortId, utcDay, words } from "../../lib/format.js";
-import { useList, useResource, whole } from "../../lib/load.js";
-import { html } from "../../lib/preact.js";
-import { link, route, setQuery } from "../../lib/router.js";
-import { inApp } from "../../lib/session.js";
+import { downloadCsv, everyDay, html, inApp, link, number, percent, route, setQuery, shortId, useList, useResource, utcDay, whole, words } from "../../lib/index.js";
 import { Badge, Button, Chart, Copy, Day, Dialog, Empty, ErrorView, Funnel, Json, LinkButton, Loading, Search, Select, Table, Time } from "../../ui/index.js";
 import { variantName } from "./kinds.js";
 

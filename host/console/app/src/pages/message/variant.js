@@ -1,8 +1,5 @@
 // One way to say it, of a push message or of an in-app message, and what its tokens stand for.
-import { percent } from "../../lib/format.js";
-import { useList } from "../../lib/load.js";
-import { html } from "../../lib/preact.js";
-import { inApp } from "../../lib/session.js";
+import { html, inApp, percent, useList } from "../../lib/index.js";
 import { Checkbox, CopyButton, Failed, FilterEditor, Id, Input, JsonField, NumberInput, Ordered, put, Select, Text, TextArea } from "../../ui/index.js";
 import { Languages } from "../survey/languages.js";
 import { textsOf } from "../survey/model.js";

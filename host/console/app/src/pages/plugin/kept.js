@@ -1,10 +1,5 @@
 // What trigger plugins keep of a person.
-import { del } from "../../lib/api.js";
-import { bytes, number, words } from "../../lib/format.js";
-import { useResource, whole } from "../../lib/load.js";
-import { say } from "../../lib/notice.js";
-import { html } from "../../lib/preact.js";
-import { can } from "../../lib/session.js";
+import { bytes, can, del, html, number, say, useResource, whole, words } from "../../lib/index.js";
 import { Button, confirm, Empty, Failed, Loaded, Table, Time } from "../../ui/index.js";
 import { useCampaigns } from "../find.js";
 

@@ -1,6 +1,5 @@
 // Whose plugins a page is about: the app's, or the server's, which operators look after by the same routes.
-import { link, route } from "../../lib/router.js";
-import { can, inApp } from "../../lib/session.js";
+import { can, inApp, link, route } from "../../lib/index.js";
 
 /** Whether the page is about the server's plugins. */
 export const ofServer = () => route.value.path.startsWith("/operator/") || route.value.path == "/operator";

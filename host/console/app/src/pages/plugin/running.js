@@ -1,9 +1,5 @@
 // How a plugin runs: its statistics, and what it logs.
-import { get } from "../../lib/api.js";
-import { bytes, number, percent, time, words, zone } from "../../lib/format.js";
-import { useList, useLoaded, usePolling, whole } from "../../lib/load.js";
-import { html, useState } from "../../lib/preact.js";
-import { route, setQuery } from "../../lib/router.js";
+import { bytes, get, html, number, percent, route, setQuery, time, useList, useLoaded, usePolling, useState, whole, words, zone } from "../../lib/index.js";
 import { Badge, Button, Chart, Empty, ErrorView, Loading, Select, Table, Time } from "../../ui/index.js";
 import { ofOwner } from "./owner.js";
 

@@ -1,10 +1,5 @@
 // What a version would decide beside the active one: as a shadow, and over recorded events.
-import { post } from "../../lib/api.js";
-import { number, words } from "../../lib/format.js";
-import { usePolling, useResource, whole } from "../../lib/load.js";
-import { html, useState } from "../../lib/preact.js";
-import { link, route, setQuery } from "../../lib/router.js";
-import { can, inApp } from "../../lib/session.js";
+import { can, html, inApp, link, number, post, route, setQuery, usePolling, useResource, useState, whole, words } from "../../lib/index.js";
 import { Badge, Copy, Empty, ErrorView, Failed, Form, Funnel, Input, Loading, Notice, Progress, Select, Table, Time } from "../../ui/index.js";
 import { ofOwner } from "./owner.js";
 

@@ -1,10 +1,5 @@
 // The versions of a plugin: uploaded, brought into force, tried, and looked at.
-import { del, post, request } from "../../lib/api.js";
-import { bytes } from "../../lib/format.js";
-import { whole } from "../../lib/load.js";
-import { say } from "../../lib/notice.js";
-import { html, useLayoutEffect, useState } from "../../lib/preact.js";
-import { link, route, setQuery } from "../../lib/router.js";
+import { bytes, del, html, link, post, request, route, say, setQuery, useLayoutEffect, useState, whole } from "../../lib/index.js";
 import { Badge, Button, Checkbox, confirm, Copy, Dialog, Empty, ErrorView, FileDrop, Form, Input, Json, LinkButton, Notice, Select, Table, Time } from "../../ui/index.js";
 import { ofOwner, pluginPage } from "./owner.js";
 
@@ -130,10 +125,17 @@ export function Rollout({ plugin, admin, reload }) {
     action: "Promote",
     run: () => change("promote", {}, `${candidate} decides.`),
   });
+  const giveUp = () => confirm({
+    title: `Give ${candidate} up?`,
+    text: `${activeVersion} decides about everybody again. ${candidate} can be tried again.`,
+    action: "Roll back",
+    danger: true,
+    run: () => change("rollback", {}, `${candidate} was given up.`),
+  });
   return html`<section aria-labelledby="rollout"><h2 id="rollout">Roll-out</h2>
     <p><strong>${activeVersion}</strong> decides. <strong>${candidate}</strong> is tried as a <${Badge}>${rollout.strategy}${rollout.percent ? ` · ${rollout.percent} %` : ""}<//> since <${Time} at=${rollout.since} />.
       A candidate that fails too often is given up by itself.</p>
-    ${admin && html`<p class="actions"><${Button} kind="primary" onClick=${promote}>Promote ${candidate}<//><${Button} kind="danger" onClick=${() => change("rollback", {}, `${candidate} was given up.`)}>Roll back: give ${candidate} up<//></p>
+    ${admin && html`<p class="actions"><${Button} kind="primary" onClick=${promote}>Promote ${candidate}<//><${Button} kind="danger" onClick=${giveUp}>Roll back: give ${candidate} up<//></p>
       <${Canary} plugin=${plugin} change=${change} />`}
   </section>`;
 }

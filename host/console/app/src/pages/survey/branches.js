@@ -1,5 +1,5 @@
 // Where a survey leads: branches, end screens, and a picture of the ways.
-import { html } from "../../lib/preact.js";
+import { html } from "../../lib/index.js";
 import { Checkbox, Input, JsonField, MARKED, Notice, NumberInput, Ordered, PickSome, put, Select, Text, TextArea, Tree, Words } from "../../ui/index.js";
 import { operators } from "../../ui/filter.js";
 import { flowOf, freshId, withFlow } from "./model.js";

@@ -1,6 +1,5 @@
 // Texts in other languages, each beside its source: those of a survey, or of a message.
-import { html, useState } from "../../lib/preact.js";
-import { route, setQuery } from "../../lib/router.js";
+import { html, route, setQuery, useState } from "../../lib/index.js";
 import { Badge, Button, confirm, Empty, Input, Notice, Select, TextArea } from "../../ui/index.js";
 
 /** The name of a language, as the browser knows it. @param {string} locale */

@@ -1,5 +1,5 @@
 // How a survey looks and behaves: colours with their contrast, shape, place. Messages have the same theme.
-import { html } from "../../lib/preact.js";
+import { html } from "../../lib/index.js";
 import { Badge, Checkbox, Colour, isBlank, NumberInput, put, Select } from "../../ui/index.js";
 
 /** What the SDK has where nothing is said. @type {Record<string, Record<string, string>>} */

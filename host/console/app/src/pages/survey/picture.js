@@ -1,5 +1,5 @@
 // The ways of a flow as a picture: questions from top to bottom, branches beside them; and in words below it.
-import { html, useId } from "../../lib/preact.js";
+import { html, useId } from "../../lib/index.js";
 import { Notice } from "../../ui/index.js";
 import { nameOf, said, troubles, waysFrom } from "./model.js";
 

@@ -1,5 +1,5 @@
 // The survey as people see it, as it is written now.
-import { html } from "../../lib/preact.js";
+import { html } from "../../lib/index.js";
 import { Empty, Notice } from "../../ui/index.js";
 import { askedFor, languagesOf, Stage } from "../stage.js";
 import { flowOf, localized } from "./model.js";

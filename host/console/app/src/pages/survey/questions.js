@@ -1,5 +1,5 @@
 // The questions of a survey: what they ask, and what their type adds.
-import { html, useRef } from "../../lib/preact.js";
+import { html, useRef } from "../../lib/index.js";
 import { Button, Checkbox, Id, Input, NumberInput, Ordered, put, Select, Text, TextArea } from "../../ui/index.js";
 import { CHOICES, flowOf, freshId, LIMITS, newQuestion, renamed, SCALES, turned, TYPES, withFlow } from "./model.js";
 

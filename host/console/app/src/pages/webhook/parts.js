@@ -1,6 +1,5 @@
 // What the list of webhooks and the page of one have in common: what is written of one, and how it fares.
-import { number } from "../../lib/format.js";
-import { html } from "../../lib/preact.js";
+import { html, number } from "../../lib/index.js";
 import { Badge, Checkbox, Input, PickSome, Time } from "../../ui/index.js";
 
 /** What an endpoint can be told of, in the order in which it happens. */
