@@ -44,7 +44,8 @@ pub(crate) async fn schema(config: &Config, db: &Db) -> anyhow::Result<Schema> {
 fn explain(url: &str, error: nudge_db::Error, what: &'static str) -> anyhow::Error {
     match sqlite_path(url) {
         Some(path) if error.kind() == Kind::Corrupt => no_database(path),
-        _ => anyhow::Error::new(error).context(what),
+        Some(path) => anyhow::Error::new(error).context(format!("{}: {what}", path.display())),
+        None => anyhow::Error::new(error).context(what),
     }
 }
 

@@ -317,9 +317,7 @@ async fn messages(app: &TestApp, person: &Session, providers: &Providers) -> Kno
     let credential = app.credential(&providers.fcm.credential()).await;
     app.push_token(person, "phone", &providers.fcm.token(1))
         .await;
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let campaign = app.transactional_campaign().await;
     let message = json!({"campaignId": campaign, "anonymousId": "ada", "idempotencyKey": "once"});
     let message = app.transactional(&message).await.data(202);
     BTreeMap::from([

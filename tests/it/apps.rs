@@ -12,6 +12,7 @@ use tests::{Child, Credential, TestApp, client, on_both_backends, site};
 use uuid::Uuid;
 
 use crate::guests;
+use crate::two_servers::pair;
 
 on_both_backends!(
     an_app_is_made_read_renamed_and_listed,
@@ -473,15 +474,7 @@ async fn a_deletion_survives_a_power_cut() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_server_hears_of_a_deletion() {
-    let url = tests::postgres::database().await;
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let node = async |name: &str| {
-        let mut config = TestApp::config(site!(), &folder.path().join(name));
-        config.database.url.clone_from(&url);
-        config.database.connections = 5;
-        TestApp::open(site!(), config).await.unwrap()
-    };
-    let (one, two) = (node("one").await, node("two").await);
+    let (_folder, one, two) = pair().await;
     two.session("ada").await;
     one.delete(&one.path(""), &one.admin()).await.data(204);
 

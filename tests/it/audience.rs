@@ -227,9 +227,7 @@ async fn whoever_only_opened_a_survey_has_not_answered_it(app: &mut TestApp) {
 async fn what_became_of_messages_is_known(app: &mut TestApp) {
     let providers = app.with_providers().await;
     app.credential(&providers.apns.credential()).await;
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let campaign = app.transactional_campaign().await;
     let did = |interaction: &str| json!({"include": {"kind": "message_interaction", "interaction": interaction, "campaignIds": [campaign]}});
     let ada = app.session("ada").await;
     for (place, interaction) in ["delivered", "failed", "bounced"].into_iter().enumerate() {
@@ -258,14 +256,7 @@ async fn what_became_of_messages_is_known(app: &mut TestApp) {
 }
 
 async fn a_test_is_no_interaction(app: &mut TestApp) {
-    let providers = app.with_providers().await;
-    app.credential(&providers.apns.credential()).await;
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
-    let ada = app.session("ada").await;
-    app.push_token(&ada, "phone", &providers.apns.token(1))
-        .await;
+    let (_providers, ada, campaign) = app.with_phone_and_campaign().await;
     let delivered = json!({"kind": "message_interaction", "interaction": "delivered", "campaignIds": [campaign]});
     survey_for(app, json!({"include": delivered})).await;
     let path = app.path(&format!("/campaigns/{campaign}/test-send"));

@@ -260,6 +260,9 @@ fn what_can_not_be_restored_is_refused_and_leaves_nothing() {
     let key = ["--passphrase-file", &place.passphrase];
     let twice = nudge(&[&["backup", &file, "--data-dir", &data][..], &key].concat());
     assert!(complaint(&twice).contains("replaces no file"));
+    let (gone, folder) = (place.path("gone/backup"), place.path("gone"));
+    let lost = nudge(&[&["backup", &gone, "--data-dir", &data][..], &key].concat());
+    assert!(complaint(&lost).contains(&format!("there is no folder {folder}: ")));
     let there = nudge(&[&["restore", &file, "--data-dir", &data][..], &key].concat());
     assert!(complaint(&there).contains("move the database away"));
 
@@ -281,6 +284,8 @@ fn what_can_not_be_restored_is_refused_and_leaves_nothing() {
         }
         complaint
     };
+    assert!(restore(&gone, &place.passphrase).contains("can't restore"));
+    assert!(!Path::new(&other).exists());
     let wrong = place.path("wrong");
     std::fs::write(&wrong, "some other passphrase").unwrap();
     assert!(restore(&file, &wrong).contains("not for this key"));

@@ -1,8 +1,9 @@
 //! Bodies that are not what they should be: not JSON, too deep, of the wrong shape (contract 0, 14, 15).
 
 use serde_json::json;
-use tests::client::Answer;
-use tests::{Session, TestApp, on_both_backends};
+use tests::{TestApp, on_both_backends};
+
+use crate::bodies::{ingest, with_properties};
 
 on_both_backends!(
     what_is_not_json_is_malformed,
@@ -17,19 +18,6 @@ on_both_backends!(
 );
 
 const MIB: usize = 1024 * 1024;
-
-async fn ingest(app: &TestApp, ada: &Session, body: impl Into<reqwest::Body>) -> Answer {
-    app.post_raw("/v1/sdk/ingest", &ada.credential(), body)
-        .await
-}
-
-/// A request of one event with these properties, as text.
-fn with_properties(app: &TestApp, properties: &str) -> String {
-    format!(
-        r#"{{"context": {{"anonymousId": "ada"}}, "events": [{{"name": "opened", "timestamp": "{}", "anonymousId": "ada", "properties": {properties}}}]}}"#,
-        app.time(0)
-    )
-}
 
 async fn what_is_not_json_is_malformed(app: &mut TestApp) {
     let ada = app.session("ada").await;

@@ -22,14 +22,7 @@ use crate::receiver::Receiver;
 
 /// Somebody with a message on a device.
 async fn message(app: &mut TestApp) -> (Providers, Session, String, String) {
-    let providers = app.with_providers().await;
-    app.credential(&providers.apns.credential()).await;
-    let ada = app.session("ada").await;
-    app.push_token(&ada, "phone", &providers.apns.token(1))
-        .await;
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let (providers, ada, campaign) = app.with_phone_and_campaign().await;
     let body = json!({"campaignId": campaign, "anonymousId": "ada"});
     let id = text(&app.transactional(&body).await.data(202), "deliveryId");
     app.delivery_in(&id, "delivered").await;

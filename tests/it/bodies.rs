@@ -16,13 +16,14 @@ on_both_backends!(
 
 const MIB: usize = 1024 * 1024;
 
-async fn ingest(app: &TestApp, ada: &Session, body: impl Into<reqwest::Body>) -> Answer {
+/// Sends a body to ingest as it is.
+pub(crate) async fn ingest(app: &TestApp, ada: &Session, body: impl Into<reqwest::Body>) -> Answer {
     app.post_raw("/v1/sdk/ingest", &ada.credential(), body)
         .await
 }
 
 /// A request of one event with these properties, as text.
-fn with_properties(app: &TestApp, properties: &str) -> String {
+pub(crate) fn with_properties(app: &TestApp, properties: &str) -> String {
     format!(
         r#"{{"context": {{"anonymousId": "ada"}}, "events": [{{"name": "opened", "timestamp": "{}", "anonymousId": "ada", "properties": {properties}}}]}}"#,
         app.time(0)

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::session::{survey_body, text};
 use tests::{TestApp, on_both_backends};
 
-use crate::guests::{activate_at, deploy, name, set_slot, upload, versioned};
+use crate::guests::{activate_at, deploy, deploy_misbehaving, name, set_slot, upload, versioned};
 
 on_both_backends!(
     a_poison_event_spoils_no_other,
@@ -90,13 +90,7 @@ async fn a_poison_event_spoils_no_other(app: &mut TestApp) {
 }
 
 async fn a_batch_that_is_taken_apart_has_each_event_once_in_its_past(app: &mut TestApp) {
-    upload(app, test_guests::MISBEHAVING.to_vec())
-        .await
-        .data(201);
-    let parts = json!({"version": "1.0.0"});
-    activate_at(app, &app.path(""), &app.admin(), "misbehaving", parts)
-        .await
-        .ok();
+    deploy_misbehaving(app).await;
     app.survey(&json!({"kind": "plugin", "plugin": "misbehaving", "config": {"mode": "poison"}}))
         .await;
     let ada = app.session("ada").await;

@@ -63,7 +63,7 @@ async fn breaks(app: &TestApp, session: &Session, count: i64) -> Vec<Value> {
     events
 }
 
-async fn queue(app: &TestApp, what: &str, body: &Value) -> Answer {
+pub(crate) async fn queue(app: &TestApp, what: &str, body: &Value) -> Answer {
     let path = app.path(&format!("/dead-letters/{what}"));
     app.post(&path, &app.editor(), body).await
 }
@@ -73,7 +73,7 @@ async fn run(app: &TestApp, what: &str, body: &Value) -> Value {
     ended(app, &text(&queued, "jobId")).await
 }
 
-async fn letters(app: &TestApp) -> Vec<Value> {
+pub(crate) async fn letters(app: &TestApp) -> Vec<Value> {
     let path = app.path("/dead-letters?limit=200");
     let list = app.get(&path, &app.viewer()).await.ok();
     list["items"].as_array().unwrap().clone()

@@ -23,6 +23,7 @@ use crate::plans::{check, check_plan, check_rows, check_scans, fill};
 
 on_both_backends!(
     results_and_their_lists_are_found_by_indexes,
+    a_page_of_who_got_a_message_reads_its_own_rows,
     what_firings_depend_on_is_found_by_indexes,
     runs_and_occasions_are_found_by_indexes,
     a_plugins_questions_about_the_past_are_found_by_indexes,
@@ -155,6 +156,25 @@ async fn results_and_their_lists_are_found_by_indexes(app: &mut TestApp) {
     emptied(app).await;
 }
 
+/// In the order of their ids, all messages of a campaign would be sorted for each page.
+async fn a_page_of_who_got_a_message_reads_its_own_rows(app: &mut TestApp) {
+    let (campaign_id, _) = filled(app).await;
+    let (key, now) = ((app.access.app_id, campaign_id), app.clock.now());
+    let mut tx = reading(app).await;
+    for after in [None, Some(app.id())] {
+        recipients::page(&mut tx, Kind::Push, key, None, after, 50, now)
+            .await
+            .unwrap();
+        let plan = tx.plans();
+        let is_in_order = |line: &String| line.contains("deliveries_of_campaign");
+        assert!(plan.iter().any(is_in_order), "{plan:#?}");
+        let is_sorted = |line: &String| line.contains("TEMP B-TREE FOR ORDER BY");
+        assert!(!plan.iter().any(is_sorted), "{plan:#?}");
+    }
+    drop(tx);
+    emptied(app).await;
+}
+
 async fn what_firings_depend_on_is_found_by_indexes(app: &mut TestApp) {
     let (survey_id, alias) = filled(app).await;
     let (app_id, now) = (app.access.app_id, app.clock.now());
@@ -231,7 +251,7 @@ async fn runs_and_occasions_are_found_by_indexes(app: &mut TestApp) {
     nudge_pipeline::runs::store::due(&mut tx, now, 100)
         .await
         .unwrap();
-    nudge_pipeline::runs::store::to_look_at(&mut tx, now, 100)
+    nudge_pipeline::runs::store::to_look_at(&mut tx, now, now, 100)
         .await
         .unwrap();
     check_scans(&tx.plans(), "runs that are due");

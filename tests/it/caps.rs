@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use nudge_campaigns::settings::Cap;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tests::session::{instruction_ids, text};
-use tests::{Session, TestApp, on_both_backends, site};
+use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::guests;
 use crate::identity::Backend;
+use crate::two_servers::pair;
 
 on_both_backends!(
     a_cap_holds_within_a_batch_and_after_it,
@@ -423,19 +423,8 @@ async fn a_bad_cap_is_named_by_a_pointer(app: &mut TestApp) {
 /// Two firings at the same time, on two servers, never both pass a cap of one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_servers_keep_one_cap() {
-    let url = tests::postgres::database().await;
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let mut nodes = Vec::new();
-    for name in ["one", "two"] {
-        let mut config = TestApp::config(site!(), &folder.path().join(name));
-        config.database.url.clone_from(&url);
-        config.database.connections = 5;
-        nodes.push(TestApp::open(site!(), config).await.unwrap());
-    }
-    let [one, two] = &nodes[..] else {
-        panic!("two servers")
-    };
-    let survey = capped(one, at_most(1, json!("lifetime"))).await;
+    let (_folder, one, two) = pair().await;
+    let survey = capped(&one, at_most(1, json!("lifetime"))).await;
     two.until("the other server runs the survey", async || {
         let app = two
             .services()
@@ -449,7 +438,7 @@ async fn two_servers_keep_one_cap() {
     .await;
     for number in 0..15 {
         let person = one.session(&format!("person-{number}")).await;
-        let (left, right) = tokio::join!(buys(one, &person), buys(two, &person));
+        let (left, right) = tokio::join!(buys(&one, &person), buys(&two, &person));
         assert_eq!(left + right, 1, "person {number}");
         let (left, right) = tokio::join!(one.offered(&person), two.offered(&person));
         assert_eq!(instruction_ids(&left).len(), 1);
@@ -459,7 +448,7 @@ async fn two_servers_keep_one_cap() {
         );
     }
     tokio::time::timeout(Duration::from_mins(1), async {
-        for node in nodes {
+        for node in [one, two] {
             node.finish().await;
         }
     })

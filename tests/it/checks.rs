@@ -33,6 +33,8 @@ async fn a_check_makes_neither_a_database_nor_a_key() {
         database.display()
     );
     assert!(said.contains(&expected), "{said}");
+    assert!(said.contains("that are not there yet"), "{said}");
+    assert!(!said.contains("the database answers"), "{said}");
     assert_eq!(there(folder.path()), Vec::<String>::new());
 
     std::fs::create_dir(&data).unwrap();
@@ -52,6 +54,7 @@ async fn a_check_makes_neither_a_database_nor_a_key() {
     let lost = format!("sqlite:{}/none/nudge.db", folder.path().display());
     let output = check(&data, &["--database-url", &lost]);
     let refused = complaint(&output);
-    assert!(refused.contains("can't open the database"), "{refused}");
+    let expected = "/none/nudge.db: can't open the database";
+    assert!(refused.contains(expected), "{refused}");
     assert_eq!(there(folder.path()), ["data"]);
 }

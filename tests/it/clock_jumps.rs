@@ -276,9 +276,7 @@ async fn what_a_webhook_waits_for_comes_in_time(app: &mut TestApp) {
 async fn a_push_message_waits_no_longer_than_any_pause(app: &mut TestApp) {
     let providers = app.with_providers().await;
     app.credential(&providers.fcm.credential()).await;
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let campaign = app.transactional_campaign().await;
     let ada = app.session("ada").await;
     app.push_token(&ada, "phone", &providers.fcm.token(1)).await;
     let busy = providers::Reply {

@@ -46,6 +46,9 @@ fn unknown_keys_and_bad_values_are_refused_in_one_line() {
             "[telemetry]\nlogFilter = \"[request]=debug\"",
             "telemetry.logFilter",
         ),
+        ("[telemetry]\nlogFilter = \"inof\"", "`inof` is no level"),
+        ("[server]\nmaxConnections = -1", "number of 0 or more in"),
+        ("[webhooks]\nports = 443", "a list in `webhooks.ports`"),
         ("[server]\nlisten = \"nonsense\"", "server.listen"),
         ("[server]\nopsListen = \"nonsense\"", "server.opsListen"),
         (

@@ -1,6 +1,8 @@
 //! Many at once: one subject, one event, one winner.
 
 use nudge_db::Dialect;
+use nudge_people::privacy::exports;
+use nudge_platform::jobs::{self, NewJob};
 use serde_json::{Value, json};
 use tests::session::{instruction_ids, text};
 use tests::{Session, TestApp, client, on_both_backends};
@@ -15,6 +17,7 @@ on_both_backends!(
     subjects_do_not_get_in_each_others_way,
     a_replay_that_races_itself_stores_once,
     jobs_that_race_are_as_many_as_an_app_may_have,
+    exports_that_race_are_as_many_as_an_app_may_have,
 );
 
 const MANY: usize = 16;
@@ -187,8 +190,8 @@ async fn a_replay_that_races_itself_stores_once(app: &mut TestApp) {
     assert_eq!(counts, [(1,)]);
 }
 
-async fn jobs_that_race_are_as_many_as_an_app_may_have(app: &mut TestApp) {
-    // None begins, so that none ends meanwhile.
+/// Lets no job begin, so that none ends meanwhile.
+async fn refuse_claims(app: &TestApp) {
     let mut tx = app.services().db.write().await.unwrap();
     let refuse_claims: &[&str] = match tx.dialect() {
         Dialect::Sqlite => &["CREATE TRIGGER unclaimed BEFORE UPDATE OF node ON jobs
@@ -202,6 +205,10 @@ async fn jobs_that_race_are_as_many_as_an_app_may_have(app: &mut TestApp) {
         tx.sql(statement).execute().await.unwrap();
     }
     tx.commit().await.unwrap();
+}
+
+async fn jobs_that_race_are_as_many_as_an_app_may_have(app: &mut TestApp) {
+    refuse_claims(app).await;
     let hook = json!({"url": "http://127.0.0.1:9/hook", "eventTypes": ["sent"]});
     let hooks = app.path("/push/webhooks");
     let hook = app.post(&hooks, &app.admin(), &hook).await.data(201);
@@ -218,6 +225,39 @@ async fn jobs_that_race_are_as_many_as_an_app_may_have(app: &mut TestApp) {
         for answer in refused {
             answer.refused(422, "limit_exceeded");
         }
+    }
+}
+
+/// Each is of a person of its own, so that no two wait for one row.
+async fn exports_that_race_are_as_many_as_an_app_may_have(app: &mut TestApp) {
+    const LEFT: usize = 4;
+    refuse_claims(app).await;
+    let mut people = Vec::new();
+    for number in 0..MANY {
+        people.push(app.session(&format!("person-{number}")).await);
+    }
+    let mut tx = app.services().db.write().await.unwrap();
+    for _ in LEFT..100 {
+        let job = NewJob {
+            app_id: app.access.app_id,
+            kind: exports::KIND,
+            input: json!({}),
+            requested_by: "somebody",
+        };
+        jobs::queue(&mut tx, &job, app.clock.now()).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    let (path, admin) = (app.path("/gdpr/export"), app.admin());
+    let bodies: Vec<Value> = people
+        .iter()
+        .map(|session| json!({"anonymousId": session.anonymous_id}))
+        .collect();
+    let answers = join(bodies.iter().map(|body| app.post(&path, &admin, body))).await;
+    let (queued, refused): (Vec<_>, Vec<_>) =
+        answers.iter().partition(|answer| answer.status == 202);
+    assert_eq!(queued.len(), LEFT);
+    for answer in refused {
+        answer.refused(422, "limit_exceeded");
     }
 }
 

@@ -9,8 +9,8 @@ use tests::{Session, TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::guests::{
-    activate, activate_at, deploy, hoard, name, save_property, set_slot, trigger, upload, version,
-    versioned,
+    activate, deploy, deploy_misbehaving, hoard, name, save_property, set_slot, trigger, upload,
+    version, versioned,
 };
 use crate::{deletion, segments};
 
@@ -121,19 +121,7 @@ async fn every_kind_of_decision_is_made_again_the_same(app: &mut TestApp) {
     purchases(app, &ada, 2).await;
     assert!(list(app, "").await.is_empty(), "nobody waited");
     occurrences(app).await;
-    upload(app, test_guests::MISBEHAVING.to_vec())
-        .await
-        .data(201);
-    let root = app.path("");
-    activate_at(
-        app,
-        &root,
-        &app.admin(),
-        "misbehaving",
-        json!({"version": "1.0.0"}),
-    )
-    .await
-    .ok();
+    deploy_misbehaving(app).await;
     // It asks for history, counts, random numbers and its state, and sets a timer that sets itself again.
     let restless = app
         .survey(&json!({"kind": "plugin", "plugin": "misbehaving", "config": {"mode": "fine"}}))
@@ -330,19 +318,7 @@ async fn pages_are_the_whole_list(app: &mut TestApp) {
 }
 
 async fn what_takes_no_effect_is_not_kept(app: &mut TestApp) {
-    upload(app, test_guests::MISBEHAVING.to_vec())
-        .await
-        .data(201);
-    let root = app.path("");
-    activate_at(
-        app,
-        &root,
-        &app.admin(),
-        "misbehaving",
-        json!({"version": "1.0.0"}),
-    )
-    .await
-    .ok();
+    deploy_misbehaving(app).await;
     app.survey(&json!({"kind": "plugin", "plugin": "misbehaving", "config": {"mode": "trap"}}))
         .await;
     let ada = app.session("ada").await;
@@ -353,19 +329,7 @@ async fn what_takes_no_effect_is_not_kept(app: &mut TestApp) {
 }
 
 async fn parts_of_a_batch_that_was_taken_apart_are_made_again(app: &mut TestApp) {
-    upload(app, test_guests::MISBEHAVING.to_vec())
-        .await
-        .data(201);
-    let root = app.path("");
-    activate_at(
-        app,
-        &root,
-        &app.admin(),
-        "misbehaving",
-        json!({"version": "1.0.0"}),
-    )
-    .await
-    .ok();
+    deploy_misbehaving(app).await;
     app.survey(&json!({"kind": "plugin", "plugin": "misbehaving", "config": {"mode": "poison"}}))
         .await;
     let ada = app.session("ada").await;

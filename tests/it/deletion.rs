@@ -232,9 +232,10 @@ async fn exactly_one_reference_of_a_known_person(app: &mut TestApp) {
         json!({"anonymousId": "nobody"}),
         json!({"externalId": "ada"}),
     ] {
-        app.post(&path, &app.admin(), &body)
-            .await
-            .refused(404, "not_found");
+        let answer = app.post(&path, &app.admin(), &body).await;
+        let problem = answer.refused(404, "not_found");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("the id in the body"), "{detail}");
     }
     let unknown = app.path(&format!("/gdpr/deletions/{}", app.id()));
     app.get(&unknown, &app.admin())

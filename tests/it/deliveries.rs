@@ -29,25 +29,13 @@ on_both_backends!(
     what_no_clock_counts_any_longer_goes,
 );
 
-async fn shop(app: &mut TestApp) -> (Providers, Session, String) {
-    let providers = app.with_providers().await;
-    app.credential(&providers.apns.credential()).await;
-    let ada = app.session("ada").await;
-    app.push_token(&ada, "phone", &providers.apns.token(1))
-        .await;
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
-    (providers, ada, campaign)
-}
-
 async fn order(app: &TestApp, campaign: &str) -> String {
     let body = json!({"campaignId": campaign, "anonymousId": "ada"});
     text(&app.transactional(&body).await.data(202), "deliveryId")
 }
 
 async fn a_delivery_is_where_its_furthest_device_is(app: &mut TestApp) {
-    let (providers, ada, campaign) = shop(app).await;
+    let (providers, ada, campaign) = app.with_phone_and_campaign().await;
     app.push_token(&ada, "tablet", &providers.apns.token(2))
         .await;
     providers
@@ -81,7 +69,7 @@ async fn a_delivery_is_where_its_furthest_device_is(app: &mut TestApp) {
 }
 
 async fn what_a_provider_can_not_take_now_is_sent_again_as_it_was(app: &mut TestApp) {
-    let (providers, _, campaign) = shop(app).await;
+    let (providers, _, campaign) = app.with_phone_and_campaign().await;
     providers
         .apns
         .reply_next(Reply::json(503, &json!({"reason": "ServiceUnavailable"})));
@@ -118,7 +106,7 @@ async fn what_a_provider_can_not_take_now_is_sent_again_as_it_was(app: &mut Test
 
 /// A process that ended between the hand-over and its outcome, which nobody can tell.
 async fn a_delivery_whose_outcome_is_unknown_is_not_sent_again(app: &mut TestApp) {
-    let (providers, _, campaign) = shop(app).await;
+    let (providers, _, campaign) = app.with_phone_and_campaign().await;
     let id = order(app, &campaign).await;
     app.delivery_in(&id, "delivered").await;
     execute(
@@ -162,7 +150,7 @@ async fn nothing_is_left(app: &TestApp) {
 /// As many messages are with the service as may be, and others wait for their places. A process that was taken for dead has claimed
 /// those once more and handed them over, while it still has them in hand from before. Answers the campaign too.
 async fn handed_over_from_other_hands(app: &mut TestApp) -> (Providers, Hold, String) {
-    let (providers, ada, campaign) = shop(app).await;
+    let (providers, ada, campaign) = app.with_phone_and_campaign().await;
     let hold = Hold::default();
     let taken = Reply {
         status: 200,
@@ -222,7 +210,7 @@ async fn what_waits_for_its_place_is_not_given_up_once_it_was_handed_over(app: &
 
 /// What became of the hand-over before is noted late, as by a process that did not hear that it was noted already.
 async fn what_was_handed_over_once_more_stays_as_it_is(app: &mut TestApp) {
-    let (providers, _, campaign) = shop(app).await;
+    let (providers, _, campaign) = app.with_phone_and_campaign().await;
     let hold = Hold::default();
     let busy = Reply::json(503, &json!({"reason": "ServiceUnavailable"}));
     providers.apns.reply_next(busy.held(&hold));
@@ -260,7 +248,7 @@ async fn parked(app: &TestApp) {
 
 /// Whoever has a campaign go on at night wakes nobody.
 async fn what_waited_for_its_campaign_keeps_quiet_hours(app: &mut TestApp) {
-    let (_providers, ada, campaign) = shop(app).await;
+    let (_providers, ada, campaign) = app.with_phone_and_campaign().await;
     let path = app.path(&format!("/campaigns/{campaign}"));
     let set = async |status: &str| {
         let change = json!({"status": status});
@@ -299,7 +287,7 @@ async fn what_waited_for_its_campaign_keeps_quiet_hours(app: &mut TestApp) {
 }
 
 async fn what_is_queued_waits_while_its_campaign_is_paused(app: &mut TestApp) {
-    let (providers, ada, campaign) = shop(app).await;
+    let (providers, ada, campaign) = app.with_phone_and_campaign().await;
     let path = app.path(&format!("/campaigns/{campaign}"));
     app.patch(&path, &app.editor(), &json!({"status": "paused"}))
         .await
@@ -315,7 +303,7 @@ async fn what_is_queued_waits_while_its_campaign_is_paused(app: &mut TestApp) {
 }
 
 async fn consent_is_asked_again_before_sending(app: &mut TestApp) {
-    let (providers, ada, campaign) = shop(app).await;
+    let (providers, ada, campaign) = app.with_phone_and_campaign().await;
     providers
         .apns
         .reply_next(Reply::json(503, &json!({"reason": "ServiceUnavailable"})));
@@ -338,7 +326,7 @@ async fn consent_is_asked_again_before_sending(app: &mut TestApp) {
 async fn a_message_that_is_too_large_fails(app: &mut TestApp) {
     app.config.webhooks.allow_http = true;
     app.config.webhooks.allow_private_networks = true;
-    let (providers, _, _) = shop(app).await;
+    let (providers, _, _) = app.with_phone_and_campaign().await;
     let receiver = Receiver::start().await;
     receiver.subscribe(app, "/", &[EventType::Failed]).await;
     let campaign = app
@@ -355,7 +343,7 @@ async fn a_message_that_is_too_large_fails(app: &mut TestApp) {
 }
 
 async fn lists_are_filtered_and_paged(app: &mut TestApp) {
-    let (_providers, ada, campaign) = shop(app).await;
+    let (_providers, ada, campaign) = app.with_phone_and_campaign().await;
     let mut ids = Vec::new();
     for _ in 0..5 {
         ids.insert(0, order(app, &campaign).await);
@@ -413,7 +401,7 @@ async fn lists_are_filtered_and_paged(app: &mut TestApp) {
 }
 
 async fn a_test_counts_nowhere(app: &mut TestApp) {
-    let (providers, _, _) = shop(app).await;
+    let (providers, _, _) = app.with_phone_and_campaign().await;
     let draft = json!({"name": "n", "status": "draft", "variants": [{"title": "a", "weight": 1}, {"title": "b", "weight": 0}]});
     let made = app.create_campaign(&draft).await.data(201);
     let path = app.path(&format!("/campaigns/{}/test-send", text(&made, "id")));
@@ -475,7 +463,7 @@ async fn a_test_counts_nowhere(app: &mut TestApp) {
 
 async fn deliveries_go_after_their_days(app: &mut TestApp) {
     const DAY: u64 = 24 * 3600;
-    let (_providers, ada, campaign) = shop(app).await;
+    let (_providers, ada, campaign) = app.with_phone_and_campaign().await;
     order(app, &campaign).await;
     app.delivered_to(&ada, "delivered", 1).await;
     let kept = async |app: &TestApp| {

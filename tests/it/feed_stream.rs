@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tests::client::send;
 use tests::session::text;
 use tests::{Backend, TestApp, on_both_backends, site};
 use tokio::task::JoinSet;
+
+use crate::two_servers::pair;
 
 on_both_backends!(
     events_are_sent_as_they_are_committed,
@@ -445,16 +446,7 @@ async fn a_stream_ends_with_its_token_and_its_app(app: &mut TestApp) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_of_other_processes_are_sent_too() {
-    let url = tests::postgres::database().await;
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let mut nodes = Vec::new();
-    for name in ["one", "two"] {
-        let mut config = TestApp::config(site!(), &folder.path().join(name));
-        config.database.url.clone_from(&url);
-        config.database.connections = 5;
-        nodes.push(TestApp::open(site!(), config).await.unwrap());
-    }
-    let [one, two]: [TestApp; 2] = nodes.try_into().ok().unwrap();
+    let (_folder, one, two) = pair().await;
     let ada = two.session("ada").await;
     let mut stream = Stream::open(&one, "", None).await;
     for number in 0..20 {

@@ -26,6 +26,9 @@ on_both_backends!(
     a_cursor_sees_a_button_that_is_on_offer_for_longer,
     a_button_that_comes_while_a_poll_waits_is_in_its_answer,
     a_waiting_poll_sees_when_an_audience_holds,
+    a_waiting_poll_sees_a_wider_audience,
+    a_waiting_poll_sees_what_the_end_of_a_survey_brings,
+    a_waiting_poll_looks_for_buttons_when_something_changes,
     two_buttons_of_one_person_become_one,
     nothing_else_fires_a_button,
 );
@@ -431,16 +434,30 @@ async fn a_button_that_comes_while_a_poll_waits_is_in_its_answer(app: &mut TestA
     assert_eq!(polled["items"][0]["campaignId"], json!(survey), "{polled}");
 }
 
-async fn a_waiting_poll_sees_when_an_audience_holds(app: &mut TestApp) {
+/// A button for whoever is on the plan `pro`.
+async fn button_of_pro(app: &TestApp) -> Uuid {
     let filter =
         json!({"property": "plan", "type": "string", "operator": "equals", "value": "pro"});
     let audience = json!({"include": {"kind": "user_property", "filter": filter}});
-    let survey = button(app, json!({"audience": audience})).await;
+    button(app, json!({"audience": audience})).await
+}
+
+/// Puts somebody on the plan `pro`, as their page does it.
+async fn buy_pro(app: &TestApp, session: &Session) {
+    let id = &session.anonymous_id;
+    let body = json!({"anonymousId": id, "mutationId": app.id(), "set": {"plan": "pro"}});
+    app.post("/v1/sdk/user-properties", &session.credential(), &body)
+        .await
+        .ok();
+}
+
+async fn a_waiting_poll_sees_when_an_audience_holds(app: &mut TestApp) {
+    let survey = button_of_pro(app).await;
     let ada = app.session("ada").await;
     let begun = Instant::now();
     let (polled, ()) = tokio::join!(app.poll(&ada, "?wait=25"), async {
         tokio::time::sleep(Duration::from_millis(300)).await;
-        save_property(app, &ada, "plan", json!("pro")).await;
+        buy_pro(app, &ada).await;
     });
     let polled = polled.ok();
     assert_eq!(polled["items"][0]["campaignId"], json!(survey), "{polled}");
@@ -448,6 +465,57 @@ async fn a_waiting_poll_sees_when_an_audience_holds(app: &mut TestApp) {
         begun.elapsed() < Duration::from_secs(20),
         "it waited to its end"
     );
+}
+
+async fn a_waiting_poll_sees_a_wider_audience(app: &mut TestApp) {
+    let survey = button_of_pro(app).await;
+    let ada = app.session("ada").await;
+    let begun = Instant::now();
+    let (polled, ()) = tokio::join!(app.poll(&ada, "?wait=25"), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        set(app, survey, json!({"audience": null})).await;
+    });
+    let polled = polled.ok();
+    assert_eq!(polled["items"][0]["campaignId"], json!(survey), "{polled}");
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "it waited to its end"
+    );
+}
+
+async fn a_waiting_poll_sees_what_the_end_of_a_survey_brings(app: &mut TestApp) {
+    let asked = link_survey(app, json!({"questions": [question("q1", true)]})).await;
+    let completed =
+        json!({"kind": "survey_interaction", "surveyIds": [asked], "interaction": "completed"});
+    let survey = button(app, json!({"audience": {"include": completed}})).await;
+    let ada = app.session("ada").await;
+    let attempt = start(app, &ada, asked).await;
+    answer(app, &ada, &attempt, json!([["q1", 9]])).await.ok();
+    let begun = Instant::now();
+    let (polled, ()) = tokio::join!(app.poll(&ada, "?wait=25"), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        end(app, &ada, &attempt, "complete").await.ok();
+    });
+    let polled = polled.ok();
+    assert_eq!(polled["items"][0]["campaignId"], json!(survey), "{polled}");
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "it waited to its end"
+    );
+}
+
+/// One look when the poll is opened and one when its time is over: what others do is nothing to it.
+async fn a_waiting_poll_looks_for_buttons_when_something_changes(app: &mut TestApp) {
+    button_of_pro(app).await;
+    let (ada, bob) = (app.session("ada").await, app.session("bob").await);
+    let looks = || app.services().polls.looks();
+    let before = looks();
+    let (polled, ()) = tokio::join!(app.poll(&ada, "?wait=12"), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        buy_pro(app, &bob).await;
+    });
+    assert_eq!(polled.ok()["items"], json!([]));
+    assert_eq!(looks() - before, 2);
 }
 
 async fn two_buttons_of_one_person_become_one(app: &mut TestApp) {

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use tests::session::{survey_body, text};
-use tests::{Answer, TestApp, on_both_backends};
+use tests::{TestApp, on_both_backends};
+
+use crate::surveys::{create, with};
 
 on_both_backends!(
     a_flow_that_cannot_be_walked_is_refused,
@@ -10,18 +12,6 @@ on_both_backends!(
     what_cannot_run_is_not_activated,
     every_status_can_follow_every_other,
 );
-
-async fn create(app: &TestApp, body: &Value) -> Answer {
-    app.post(&app.path("/surveys"), &app.editor(), body).await
-}
-
-fn with(parts: Value) -> Value {
-    let mut body = survey_body();
-    body.as_object_mut()
-        .unwrap()
-        .extend(parts.as_object().unwrap().clone());
-    body
-}
 
 async fn a_flow_that_cannot_be_walked_is_refused(app: &mut TestApp) {
     let question = |id: &str| json!({"id": id, "type": "nps", "title": "?"});

@@ -94,6 +94,15 @@ pub(crate) async fn deploy(app: &TestApp, plugin: u32, number: u32) {
         .ok();
 }
 
+/// Uploads version 1.0.0 of a plugin and activates it at once.
+async fn deploy_component(app: &TestApp, component: &[u8], plugin: &str) {
+    upload(app, component.to_vec()).await.data(201);
+    let parts = json!({"version": "1.0.0"});
+    activate_at(app, &app.path(""), &app.admin(), plugin, parts)
+        .await
+        .ok();
+}
+
 /// The trigger of a campaign that a plugin decides.
 pub(crate) fn trigger(plugin: u32, config: Value) -> Value {
     json!({"kind": "plugin", "plugin": name(plugin), "config": config})
@@ -138,12 +147,24 @@ pub(crate) async fn set_slot(app: &TestApp, plugin: &str) -> tests::Answer {
 
 /// Uploads and activates the plugin that keeps as much of a subject as events tell it to.
 pub(crate) async fn hoard(app: &TestApp) {
-    upload(app, test_guests::HOARDER.to_vec()).await.data(201);
-    let root = app.path("");
-    let parts = json!({"version": "1.0.0"});
-    activate_at(app, &root, &app.admin(), "hoarder", parts)
+    deploy_component(app, test_guests::HOARDER, "hoarder").await;
+}
+
+/// Uploads and activates the plugin that does what the `mode` of a campaign says.
+pub(crate) async fn deploy_misbehaving(app: &TestApp) {
+    deploy_component(app, test_guests::MISBEHAVING, "misbehaving").await;
+}
+
+/// Puts the plugin into its slot that fails on what is personalized by `far_item`; answers the slot's path.
+pub(crate) async fn break_personalization(app: &TestApp) -> String {
+    let component = test_guests::MISBEHAVING_PERSONALIZATION;
+    let plugin = "misbehaving-personalization";
+    deploy_component(app, component, plugin).await;
+    let slot = app.path("/plugin-slots/personalization");
+    app.put(&slot, &app.admin(), &json!({"plugin": plugin}))
         .await
         .ok();
+    slot
 }
 
 /// Saves a property of a subject, as of now.

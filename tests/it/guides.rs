@@ -20,6 +20,8 @@ use tests::{Backend, TestApp, site};
 use crate::receiver::Receiver;
 use crate::webhook_signatures::secret;
 
+const API: &str = include_str!("../../host/docs/guides/api.md");
+const DEAD_LETTERS: &str = include_str!("../../host/docs/guides/dead-letters.md");
 const IDENTITY: &str = include_str!("../../host/docs/guides/identity.md");
 const KEYS: &str = include_str!("../../host/docs/guides/keys.md");
 const PERSONALIZATION: &str = include_str!("../../host/docs/guides/personalization.md");
@@ -277,7 +279,15 @@ async fn requests_are_verified_in_every_language() {
 /// Somebody who begins with a guide has not seen where its variables are set.
 #[test]
 fn guides_say_where_their_variables_are_set() {
-    for guide in [IDENTITY, KEYS, SEGMENT, WEBHOOKS, WEB_PUSH] {
+    for guide in [
+        API,
+        DEAD_LETTERS,
+        IDENTITY,
+        KEYS,
+        SEGMENT,
+        WEBHOOKS,
+        WEB_PUSH,
+    ] {
         let commands = guide.find("$URL/").unwrap();
         let set = guide
             .find("](../tutorials/survey.md#1-a-server)")
@@ -311,6 +321,12 @@ async fn commands_do_what_the_guides_say() {
 
     let said = reader.types(&blocks(SEGMENT, "sh")).await;
     assert!(said.contains("\"name\":\"order_completed\""), "{said}");
+
+    let said = reader.types(&blocks(API, "sh")).await;
+    let changed = "\"trigger\":{\"kind\":\"session_start\"}";
+    assert!(said.contains(changed), "{said}");
+    let said = reader.types(&blocks(DEAD_LETTERS, "sh")).await;
+    assert!(said.contains("\"status\":\"replayed\""), "{said}");
     app.finish().await;
 }
 

@@ -6,13 +6,12 @@ use nudge_apps::key::Kind;
 use nudge_db::Dialect;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tests::session::text;
-use tests::{Credential, TestApp, on_both_backends, site};
+use tests::{Credential, TestApp, on_both_backends};
 
 use crate::guests::{activate, deploy, upload, version, versioned};
 use crate::plugin_candidates::is_in_force;
-use crate::two_servers::node;
+use crate::two_servers::pair;
 
 on_both_backends!(
     a_key_is_shown_once_and_works,
@@ -308,15 +307,7 @@ async fn refused_uses_are_in_the_audit_log_once_a_minute(app: &mut TestApp) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_server_hears_of_a_revocation() {
-    let url = tests::postgres::database().await;
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let node = async |name: &str| {
-        let mut config = TestApp::config(site!(), &folder.path().join(name));
-        config.database.url.clone_from(&url);
-        config.database.connections = 5;
-        TestApp::open(site!(), config).await.unwrap()
-    };
-    let (one, two) = (node("one").await, node("two").await);
+    let (_folder, one, two) = pair().await;
     let key = one
         .make_key(&json!({"kind": "write", "name": "Phone"}))
         .await;
@@ -338,10 +329,7 @@ async fn another_server_hears_of_a_revocation() {
 /// While a server loads a plugin that another one activated, it knows nevertheless which keys there are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_key_waits_for_a_plugin_that_another_server_loads() {
-    let url = tests::postgres::database().await;
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let one = node(&url, folder.path(), "one").await;
-    let two = node(&url, folder.path(), "two").await;
+    let (_folder, one, two) = pair().await;
     deploy(&one, 1, 0).await;
     let made = one
         .make_key(&json!({"kind": "write", "name": "Phone"}))

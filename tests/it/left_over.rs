@@ -6,12 +6,14 @@ use nudge_pipeline::Size;
 use nudge_platform::config::Config;
 use serde_json::json;
 use tempfile::TempDir;
-use tests::session::{event_id, instruction_ids};
-use tests::{Session, TestApp, site};
+use tests::session::{event_id, instruction_ids, text};
+use tests::{Session, TestApp};
 use uuid::Uuid;
 
+use crate::bulk_replays::ended;
 use crate::exports::{download, export, reaches};
 use crate::person::execute;
+use crate::two_servers::node_with;
 
 /// People of whom requests are left over.
 const PEOPLE: usize = 4;
@@ -26,13 +28,12 @@ const SILENCE: u64 = 600;
 
 /// A server on a shared database.
 async fn node(url: &str, folder: &Path, name: &str, change: impl FnOnce(&mut Config)) -> TestApp {
-    let mut config = TestApp::config(site!(), &folder.join(name));
-    config.database.url = url.to_owned();
-    config.database.connections = 5;
-    config.pipeline.memory_events = MEMORY;
-    config.pipeline.node_timeout_seconds = SILENCE;
-    change(&mut config);
-    TestApp::open(site!(), config).await.unwrap()
+    node_with(url, folder, name, |config| {
+        config.pipeline.memory_events = MEMORY;
+        config.pipeline.node_timeout_seconds = SILENCE;
+        change(config);
+    })
+    .await
 }
 
 /// Sends a request that fires once; answers the event that does.
@@ -202,6 +203,84 @@ async fn an_archive_is_what_the_process_made_that_has_the_job() {
     let free = "UPDATE jobs SET node = NULL WHERE kind = 'privacy.export'";
     execute(&app, free, &[]).await;
     app.services().jobs.wake();
+    let done = reaches(&app, &id, "completed").await;
+    download(&app, &done).await;
+    app.finish().await;
+}
+
+/// A process stands still before it removes the pieces of an attempt. Another one takes the job over and writes pieces of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pieces_of_the_process_that_has_the_job_stay() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let mut app = node(&url, folder.path(), "one", |_| {}).await;
+    app.session("ada").await;
+    let mut theirs = app.services().db.write().await.unwrap();
+    theirs
+        .sql("LOCK TABLE privacy_export_chunks IN SHARE MODE")
+        .execute()
+        .await
+        .unwrap();
+    let id = export(&app, &json!({"anonymousId": "ada"})).await;
+    app.until("the job is not claimed", async || {
+        app.count("jobs WHERE node IS NOT NULL").await == 1
+    })
+    .await;
+    app.until_locked(1, "DELETE FROM privacy_export_chunks%")
+        .await;
+    for statement in [
+        "INSERT INTO nodes (id, started_at, heartbeat_at)
+         SELECT '00000000-0000-0000-0000-000000000007'::uuid, started_at, heartbeat_at FROM nodes",
+        "UPDATE jobs SET node = '00000000-0000-0000-0000-000000000007' WHERE kind = 'privacy.export'",
+        "INSERT INTO privacy_export_chunks (export_id, number, app_id, subject_id, bytes)
+         SELECT id, 0, app_id, subject_id, decode('07', 'hex') FROM privacy_exports",
+    ] {
+        let changed = theirs.sql(statement).execute().await;
+        assert_eq!(changed.unwrap(), 1, "{statement}");
+    }
+    theirs.commit().await.unwrap();
+    // What it has in hand comes to its end.
+    app.restart().await;
+    let pieces: Vec<(Vec<u8>,)> = app.rows("SELECT bytes FROM privacy_export_chunks").await;
+    assert_eq!(pieces, [(vec![7_u8],)]);
+
+    let free = "UPDATE jobs SET node = NULL WHERE kind = 'privacy.export'";
+    execute(&app, free, &[]).await;
+    app.services().jobs.wake();
+    let done = reaches(&app, &id, "completed").await;
+    download(&app, &done).await;
+    app.finish().await;
+}
+
+/// A process stands still, and another one gives its claims up. Its job begins anew once the run that it has in hand has ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_was_given_up_is_not_run_twice_at_a_time() {
+    let url = tests::postgres::database().await;
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let app = node(&url, folder.path(), "one", |_| {}).await;
+    app.session("ada").await;
+    let mut begins = app.services().db.write().await.unwrap();
+    begins
+        .sql("LOCK TABLE privacy_export_chunks IN SHARE MODE")
+        .execute()
+        .await
+        .unwrap();
+    let id = export(&app, &json!({"anonymousId": "ada"})).await;
+    app.until("the job is not claimed", async || {
+        app.count("jobs WHERE node IS NOT NULL").await == 1
+    })
+    .await;
+    app.until_locked(1, "DELETE FROM privacy_export_chunks%")
+        .await;
+    let free = "UPDATE jobs SET node = NULL WHERE kind = 'privacy.export'";
+    execute(&app, free, &[]).await;
+    // One that is queued later runs: the process has looked for jobs.
+    let path = app.path("/dead-letters/acknowledge");
+    let later = app.post(&path, &app.editor(), &json!({"filter": {}})).await;
+    ended(&app, &text(&later.data(202), "jobId")).await;
+    assert_eq!(app.count("jobs WHERE node IS NOT NULL").await, 0);
+
+    begins.rollback().await.unwrap();
     let done = reaches(&app, &id, "completed").await;
     download(&app, &done).await;
     app.finish().await;

@@ -63,7 +63,8 @@ async fn a_run_that_goes_on_again_loses_nothing_to_an_old_look() {
     let ada = app.session("ada").await;
     let id = crate::runs::scheduled(&app, crate::runs::daily("UTC")).await;
     let app_id = app.access.app_id;
-    let later = app.services().clock.now().plus(Duration::from_hours(1));
+    // No look is put off for longer than three minutes.
+    let later = app.services().clock.now().plus(Duration::from_mins(2));
     let mut left = app.services().db.write().await.unwrap();
     for (statement, at) in [
         ("UPDATE campaigns SET status = 'completed' WHERE app_id = $1 AND id = $2 AND $3 > 0", later),

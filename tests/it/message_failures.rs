@@ -9,7 +9,7 @@ use tests::session::text;
 use tests::{Session, TestApp, on_both_backends};
 
 use crate::bulk_replays::ended;
-use crate::guests::{activate_at, save_property, upload};
+use crate::guests::{break_personalization, save_property};
 use crate::person::execute;
 use crate::receiver::Receiver;
 
@@ -25,22 +25,6 @@ on_both_backends!(
 );
 
 const PLUGIN: &str = "misbehaving-personalization";
-
-/// Puts a plugin into the slot that fails on every message of [`variants`]; answers the slot's path.
-async fn broken(app: &TestApp) -> String {
-    upload(app, test_guests::MISBEHAVING_PERSONALIZATION.to_vec())
-        .await
-        .data(201);
-    let (root, parts) = (app.path(""), json!({"version": "1.0.0"}));
-    activate_at(app, &root, &app.admin(), PLUGIN, parts)
-        .await
-        .ok();
-    let slot = app.path("/plugin-slots/personalization");
-    app.put(&slot, &app.admin(), &json!({"plugin": PLUGIN}))
-        .await
-        .ok();
-    slot
-}
 
 fn variants() -> Value {
     let source = json!({"kind": "user_property", "label": "far_item"});
@@ -112,7 +96,7 @@ async fn come(app: &TestApp, campaign: &str, (status, count): (&str, usize)) -> 
 
 async fn a_broadcast_that_a_plugin_fails_on_is_sent_once_it_is_mended(app: &mut TestApp) {
     let providers = people(app).await;
-    let slot = broken(app).await;
+    let slot = break_personalization(app).await;
     let parts = json!({"mode": "broadcast", "trigger": null, "variants": variants()});
     let campaign = app.campaign(&parts).await;
     app.until("both fail", async || {
@@ -162,7 +146,7 @@ async fn a_request_that_a_plugin_fails_on_leaves_a_letter_and_is_sent_once_it_is
     app: &mut TestApp,
 ) {
     let providers = people(app).await;
-    let slot = broken(app).await;
+    let slot = break_personalization(app).await;
     let receiver = Receiver::start().await;
     receiver.subscribe(app, "/", &[EventType::Failed]).await;
     let parts = json!({"mode": "transactional", "trigger": null, "variants": variants()});
@@ -216,7 +200,7 @@ async fn a_request_that_a_plugin_fails_on_leaves_a_letter_and_is_sent_once_it_is
 
 async fn letters_of_a_plugin_that_is_gone_fail_still_and_hold_up_no_job(app: &mut TestApp) {
     let _providers = people(app).await;
-    let slot = broken(app).await;
+    let slot = break_personalization(app).await;
     app.delete(&slot, &app.admin()).await.data(204);
     let mut variants = variants();
     variants[0]["personalization"]["plugin"] = json!(PLUGIN);
@@ -275,7 +259,7 @@ async fn a_message_whose_plugin_is_gone_leaves_a_letter_and_is_made_once_it_is_b
     let providers = app.with_providers().await;
     app.credential(&providers.fcm.credential()).await;
     let ada = app.session("ada").await;
-    let slot = broken(app).await;
+    let slot = break_personalization(app).await;
     app.delete(&slot, &app.admin()).await.data(204);
     let source = json!({"kind": "user_property"});
     let mut spec = personalization(&source, &[("name", "name", "string")]);
@@ -311,7 +295,7 @@ async fn a_message_whose_plugin_is_gone_leaves_a_letter_and_is_made_once_it_is_b
     );
     assert_eq!(replay(app, &letter).await, "still_failing");
 
-    broken(app).await;
+    break_personalization(app).await;
     app.delete(&slot, &app.admin()).await.data(204);
     assert_eq!(replay(app, &letter).await, "replayed");
     assert_eq!(letters(app).await.len(), 0);
@@ -322,7 +306,7 @@ async fn a_message_whose_plugin_is_gone_leaves_a_letter_and_is_made_once_it_is_b
 async fn letters_of_campaigns_that_do_not_run_wait(app: &mut TestApp) {
     let providers = people(app).await;
     let ada = app.session("ada").await;
-    let slot = broken(app).await;
+    let slot = break_personalization(app).await;
     let mut campaigns = Vec::new();
     for mode in ["triggered", "transactional"] {
         for status in ["paused", "archived", "draft"] {
@@ -370,7 +354,7 @@ async fn letters_of_campaigns_that_do_not_run_wait(app: &mut TestApp) {
 async fn what_a_replay_queued_waits_and_ends_with_its_campaign(app: &mut TestApp) {
     let providers = people(app).await;
     let ada = app.session("ada").await;
-    let slot = broken(app).await;
+    let slot = break_personalization(app).await;
     let mut campaigns = Vec::new();
     for _ in 0..2 {
         let campaign = campaign(app, "triggered", Value::Null).await;
@@ -412,7 +396,7 @@ async fn what_a_replay_queued_waits_and_ends_with_its_campaign(app: &mut TestApp
 async fn a_replay_goes_past_no_cap(app: &mut TestApp) {
     let providers = people(app).await;
     let ada = app.session("ada").await;
-    let slot = broken(app).await;
+    let slot = break_personalization(app).await;
     let once = || json!({"perSubject": {"max": 1, "windowDays": "lifetime"}});
     let triggered = campaign(app, "triggered", once()).await;
     let asked = campaign(app, "transactional", once()).await;
@@ -440,7 +424,7 @@ async fn an_endpoint_is_told_of_a_message_that_fails_again(app: &mut TestApp) {
     let providers = people(app).await;
     let receiver = Receiver::start().await;
     receiver.subscribe(app, "/", &[EventType::Failed]).await;
-    let slot = broken(app).await;
+    let slot = break_personalization(app).await;
     let campaign = campaign(app, "transactional", json!({"ignoreGlobalCap": true})).await;
     let body = json!({"campaignId": campaign, "anonymousId": "ada"});
     let id = text(&app.transactional(&body).await.data(202), "deliveryId");

@@ -8,7 +8,7 @@ use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::feedback::button;
-use crate::guests::{activate_at, decided, deploy, name, set_slot, trigger, upload, version};
+use crate::guests::{decided, deploy, deploy_misbehaving, name, set_slot, trigger, version};
 use crate::runs::{
     broadcast, daily, delivered, issued, next_morning, over, scheduled, set, waiting,
 };
@@ -136,13 +136,7 @@ async fn a_letter_of_a_run_is_nothing_to_a_campaign_that_events_fire_now(app: &m
 }
 
 async fn a_slot_that_refuses_what_no_event_fires_is_refused(app: &mut TestApp) {
-    upload(app, test_guests::MISBEHAVING.to_vec())
-        .await
-        .data(201);
-    let parts = json!({"version": "1.0.0"});
-    activate_at(app, &app.path(""), &app.admin(), "misbehaving", parts)
-        .await
-        .ok();
+    deploy_misbehaving(app).await;
     let later = json!({"startAt": app.time(3_600)});
     let surveys = [
         button(app, json!({})).await,

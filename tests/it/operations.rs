@@ -26,6 +26,9 @@ on_both_backends!(
     the_doctor_looks_at_a_server_and_its_database,
 );
 
+/// A server that answers, if there is one: one that does not has no page to show.
+const ANOTHER_SERVER: &str = "{{ with query `up{job=\"nudge\"} == 1` }}{{ . | first | label \"instance\" }}{{ else }}{{ $labels.instance }}{{ end }}";
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../host")
 }
@@ -128,12 +131,16 @@ fn alerts_and_dashboard_name_metrics_that_there_are() {
     }
     let dashboard: Value = serde_json::from_str(&read("ops/grafana-dashboard.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
+    let mut shown = BTreeSet::new();
     for panel in panels {
         for target in panel["targets"].as_array().unwrap() {
             let named = names(target["expr"].as_str().unwrap());
             assert!(!named.is_empty() && named.is_subset(&known), "{panel}");
+            shown.extend(named);
         }
     }
+    let hidden: Vec<_> = known.difference(&shown).collect();
+    assert!(hidden.is_empty(), "no panel shows {hidden:?}");
 }
 
 #[test]
@@ -146,8 +153,13 @@ fn each_alert_has_its_section_in_the_runbook_and_no_other_has_one() {
     let named: Vec<&str> = alerts.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(sections, named, "in the order of the rules");
     for (name, expression) in &alerts {
+        let host = if name == "NudgeDown" {
+            ANOTHER_SERVER
+        } else {
+            "{{ $labels.instance }}"
+        };
         let anchor = format!(
-            "runbook: 'http://{{{{ $labels.instance }}}}/docs/book/runbook.html#{}'",
+            "runbook: 'http://{host}/docs/book/runbook.html#{}'",
             name.to_lowercase()
         );
         assert!(rules.contains(&anchor), "{name} leads to its section");
@@ -251,6 +263,47 @@ fn promtool_takes_the_rules() {
     }
 }
 
+#[test]
+fn a_server_that_is_down_leads_to_the_book_of_another_one() {
+    let rules = read("ops/alerts.yml");
+    let described = rules
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("description: '"));
+    let description = described
+        .unwrap()
+        .trim_end_matches('\'')
+        .replace("{{ $labels.instance }}", "dead:9464");
+    let series = |instance: &str, values: &str| {
+        let series = format!("up{{job=\"nudge\",instance=\"{instance}\"}}");
+        json!({"series": series, "values": values})
+    };
+    let case = |others: &[&str], host: &str| {
+        let mut input = vec![series("dead:9464", "0x5")];
+        input.extend(others.iter().map(|other| series(other, "1x5")));
+        let alert = json!({
+            "exp_labels": {"job": "nudge", "instance": "dead:9464", "severity": "critical"},
+            "exp_annotations": {
+                "summary": "No answer from dead:9464",
+                "description": description,
+                "runbook": format!("http://{host}/docs/book/runbook.html#nudgedown"),
+            },
+        });
+        let expected = json!({"eval_time": "3m", "alertname": "NudgeDown", "exp_alerts": [alert]});
+        json!({"interval": "1m", "input_series": input, "alert_rule_test": [expected]})
+    };
+    let tests = json!({
+        "rule_files": [root().join("ops/alerts.yml").display().to_string()],
+        "evaluation_interval": "1m",
+        "tests": [case(&["alive:9464"], "alive:9464"), case(&[], "dead:9464")],
+    });
+    let folder = TempDir::with_prefix("nudge-test-").unwrap();
+    let file = folder.path().join("tests.yml").display().to_string();
+    fs::write(&file, tests.to_string()).unwrap();
+    if let Some(output) = promtool(&["test", "rules", &file], "") {
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
 async fn metrics(app: &TestApp) -> String {
     app.get("/metrics", &Credential::none()).await.text
 }
@@ -317,6 +370,7 @@ async fn what_waits_and_what_failed_is_measured(app: &mut TestApp) {
         "nudge_jobs_due ",
         "nudge_database_connections{state=\"in_use\"} ",
         "nudge_plugin_rollbacks_total{cause=\"failures\"} ",
+        "nudge_http_shed_total{full=\"commits\"} ",
         "nudge_database_acquire_timeouts_total ",
     ] {
         assert!(value(there) >= 0.0);
@@ -447,11 +501,14 @@ async fn the_doctor_looks_at_a_server_and_its_database(app: &mut TestApp) {
     );
     assert!(text(letters, "next").contains("NudgeDeadLetters"));
 
-    // Nobody listens on port 1.
-    let (well, findings) = doctor(app, "http://127.0.0.1:1");
+    // Nobody listens on port 1. An address is taken as a URL is.
+    let (well, findings) = doctor(app, "127.0.0.1:1");
     assert!(!well);
     let server = of(&findings, "server");
     assert_eq!(server["level"], "problem");
+    let detail = text(server, "detail");
+    let expected = "no server answers at http://127.0.0.1:1: Connection refused";
+    assert!(detail.starts_with(expected), "{detail}");
     assert!(text(server, "next").contains("--operations"));
 }
 
@@ -469,6 +526,7 @@ async fn the_doctor_makes_nothing_where_there_is_nothing() {
         said.contains("PROBLEM  database: there is none at"),
         "{said}"
     );
+    assert!(said.contains("Name the server's folder"), "{said}");
     assert!(
         said.contains("PROBLEM  server: no server answers"),
         "{said}"
@@ -509,5 +567,6 @@ async fn the_doctor_says_that_a_key_is_another_databases() {
     assert!(!output.status.success());
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("PROBLEM  master key:"), "{said}");
+    assert!(said.contains("`nudge secrets status`"), "{said}");
     app.finish().await;
 }

@@ -12,8 +12,8 @@ use tests::{Backend, Credential, Session, TestApp, site};
 /// Longer than anything takes to come back.
 const COMES_BACK: Duration = Duration::from_mins(1);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_goes_away_and_comes_back_needs_no_restart() {
+/// A server whose database is in a cluster of its own, and somebody whose purchases fire.
+async fn with_cluster() -> (Cluster, TestApp, Session) {
     let cluster = tokio::task::spawn_blocking(|| Cluster::start_new(Durability::Fast))
         .await
         .unwrap();
@@ -26,6 +26,12 @@ async fn a_database_that_goes_away_and_comes_back_needs_no_restart() {
     app.survey(&json!({"kind": "event", "eventName": "purchase"}))
         .await;
     let ada = app.session("ada").await;
+    (cluster, app, ada)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_goes_away_and_comes_back_needs_no_restart() {
+    let (cluster, app, ada) = with_cluster().await;
     let before = app.event(&ada, "purchase", &json!({}));
     app.ingest(&ada, std::slice::from_ref(&before)).await.ok();
 
@@ -85,18 +91,7 @@ async fn a_server_on_a_full_disk_is_not_ready() {
 /// The database is restarted under load, twice; every event is sent until it is accepted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_restarts_under_load_loses_nothing_and_doubles_nothing() {
-    let cluster = tokio::task::spawn_blocking(|| Cluster::start_new(Durability::Fast))
-        .await
-        .unwrap();
-    let url = cluster.create_database();
-    let app = TestApp::start_with(site!(), Backend::Sqlite, |config: &mut Config| {
-        config.database.url = url;
-        config.database.acquire_timeout_seconds = 2;
-    })
-    .await;
-    app.survey(&json!({"kind": "event", "eventName": "purchase"}))
-        .await;
-    let ada = app.session("ada").await;
+    let (cluster, app, ada) = with_cluster().await;
     let restarts = std::thread::spawn(move || {
         for _ in 0..2 {
             std::thread::sleep(Duration::from_millis(400));

@@ -7,7 +7,7 @@ use nudge_db::Dialect;
 use nudge_platform::config::{Bucket, Switch};
 use serde_json::json;
 use tests::session::event_id;
-use tests::{Answer, TestApp, client, on_both_backends};
+use tests::{Answer, Credential, TestApp, client, on_both_backends};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -78,6 +78,12 @@ async fn what_is_too_much_is_shed_and_the_rest_is_kept(app: &mut TestApp) {
     }
     assert_eq!(taken.len() + shed.len(), sent.len());
     assert!(!taken.is_empty(), "what found a place is taken");
+    let metrics = app.get("/metrics", &Credential::none()).await.text;
+    let counted = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("nudge_http_shed_total{full=\"commits\"} "));
+    let counted = counted.and_then(|count| count.parse::<u64>().ok());
+    assert!(counted >= Some(1), "{counted:?}");
 
     // It works at once, also what was shed before.
     let again = app.event(&ada, "bought", &json!({}));

@@ -449,18 +449,7 @@ async fn a_plugin_that_fails_loses_nothing(app: &mut TestApp) {
     let spec = personalization(&source, &[("total", "total", "number")]);
     app.campaign(&json!({"variants": [{"title": "{{p.total}}", "personalization": spec}]}))
         .await;
-    guests::upload(app, test_guests::MISBEHAVING_PERSONALIZATION.to_vec())
-        .await
-        .data(201);
-    let (root, parts) = (app.path(""), json!({"version": "1.0.0"}));
-    let plugin = "misbehaving-personalization";
-    guests::activate_at(app, &root, &app.admin(), plugin, parts)
-        .await
-        .ok();
-    let slot = app.path("/plugin-slots/personalization");
-    app.put(&slot, &app.admin(), &json!({"plugin": plugin}))
-        .await
-        .ok();
+    let slot = guests::break_personalization(app).await;
 
     let event = app.event(&ada, "purchase", &json!({"total": 9}));
     app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
@@ -471,7 +460,7 @@ async fn a_plugin_that_fails_loses_nothing(app: &mut TestApp) {
     let letter = &listed["items"][0];
     assert_eq!(
         (&letter["eventId"], &letter["plugin"]["name"]),
-        (&event["eventId"], &json!(plugin))
+        (&event["eventId"], &json!("misbehaving-personalization"))
     );
     let replay = app.path(&format!("/dead-letters/{}/replay", text(letter, "id")));
     let again = app.post(&replay, &app.editor(), &json!({})).await.ok();

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use nudge_db::Dialect;
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use tests::{Session, TestApp, on_both_backends, site};
+use tests::{Session, TestApp, on_both_backends};
 
 use crate::guests::{
     SERVER, activate, activate_at, decided, decides, deploy, name, trigger, upload, version,
     versioned,
 };
 use crate::plugin_shadows::{shadow, shown_to};
+use crate::two_servers::pair;
 
 on_both_backends!(
     calls_are_counted_by_version,
@@ -535,15 +535,7 @@ async fn what_is_old_is_forgotten(app: &mut TestApp) {
 /// Neither process sees twenty calls, both together do; one of them acts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_calls_of_two_servers_count_together() {
-    let url = tests::postgres::database().await;
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let node = async |name: &str| {
-        let mut config = TestApp::config(site!(), &folder.path().join(name));
-        config.database.url.clone_from(&url);
-        config.database.connections = 5;
-        TestApp::open(site!(), config).await.unwrap()
-    };
-    let (one, two) = (node("one").await, node("two").await);
+    let (_folder, one, two) = pair().await;
     deploy(&one, 1, 1).await;
     one.survey(&trigger(1, json!({"events": ["a"], "traps": from(2)})))
         .await;

@@ -243,6 +243,7 @@ fn javascript_projects_and_the_example_pass_their_cases() {
         text(&wit)
     );
     std::fs::write(project.join("nudge-plugin.toml"), manifest).unwrap();
+    add_case_of_many_purchases(&project);
     let tested = good_json(&run(&["plugin", "test", "--json", "--dir", text(&project)]));
     assert_eq!(tested["failed"], 0, "{tested}");
     fires_on_a_server(&project);
@@ -322,6 +323,7 @@ fn python_projects_and_the_example_pass_their_cases() {
         root.join("wit")
     );
     std::fs::write(example.join("nudge-plugin.toml"), manifest).unwrap();
+    add_case_of_many_purchases(&example);
     let tested = good_json(&with_tools(&[
         "plugin",
         "test",
@@ -331,6 +333,21 @@ fn python_projects_and_the_example_pass_their_cases() {
     ]));
     assert_eq!(tested["failed"], 0, "{tested}");
     fires_on_a_server(&example);
+}
+
+/// Adds a case to an example: somebody bought more often than the SDKs ask for unless they are told to, and reached the sum
+/// long ago.
+fn add_case_of_many_purchases(project: &Path) {
+    let purchase = json!({"name": "purchase_completed", "at": "-1h", "properties": {"total": 1}});
+    let case = json!({
+        "input": {
+            "config": {"sum": 201},
+            "subject": {"history": vec![purchase; 250]},
+            "events": [{"name": "purchase_completed", "properties": {"total": 1}}],
+        },
+        "expect": {"fired": [], "explanations": [{"detail": "251 of 201"}]},
+    });
+    std::fs::write(project.join("cases/many.json"), case.to_string()).unwrap();
 }
 
 /// The example is uploaded, activated, named by a survey, and fires at the purchase that reaches the sum.
@@ -437,6 +454,12 @@ fn a_case_that_fails_shows_place_expected_and_actual() {
     std::fs::write(project.folder.join("cases/fires.json"), "{").unwrap();
     let broken = String::from_utf8(project.command("test", &[]).stderr).unwrap();
     assert!(broken.contains("cases/fires.json"), "{broken}");
+    std::fs::write(project.folder.join("cases/fires.json"), "[7]").unwrap();
+    let broken = String::from_utf8(project.command("test", &[]).stderr).unwrap();
+    assert!(
+        broken.contains("case 1 is no object with an `input`"),
+        "{broken}"
+    );
 }
 
 #[test]

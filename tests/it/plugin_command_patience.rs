@@ -1,4 +1,4 @@
-//! What `nudge plugin logs --follow` and `nudge dead-letters replay` make of what goes wrong meanwhile (contract 12, 14).
+//! What `nudge plugin logs` and `nudge dead-letters replay` make of what goes wrong meanwhile (contract 12, 14).
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -73,6 +73,23 @@ async fn logs_are_followed_past_a_restart_of_the_server() {
     let url = serve(vec![problem(503, "unavailable")]).await;
     let told = complaint(&nudge(&url, &["logs", "cart", "--follow"]).await);
     assert!(told.starts_with("nudge: 503 unavailable"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_without_lines_says_so() {
+    let nothing = json!({"data": {"items": [], "nextCursor": null}});
+    let (_script, url) = Script::start(&[(200, nothing.clone()), (200, nothing)]).await;
+    let logs = nudge(&url, &["logs", "cart"]).await;
+    assert!(logs.status.success(), "{logs:?}");
+    assert_eq!(logs.stdout, b"");
+    let told = String::from_utf8(logs.stderr).unwrap();
+    assert_eq!(
+        told,
+        "nudge: cart logged nothing; `nudge plugin status cart` says how it fares\n"
+    );
+    let logs = nudge(&url, &["logs", "cart", "--json"]).await;
+    assert_eq!(logs.stdout, b"[]\n");
+    assert_eq!(logs.stderr, b"");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,7 +5,8 @@ use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::guests::{
-    activate, activate_at, deploy, hoard, name, set_slot, trigger, upload, version, versioned,
+    activate, deploy, deploy_misbehaving, hoard, name, set_slot, trigger, upload, version,
+    versioned,
 };
 use crate::identity::Backend;
 use crate::plugin_candidates::{from, send, until};
@@ -133,13 +134,7 @@ async fn a_delay_that_waits_while_a_slot_is_taken_is_over_without_a_firing(app: 
 
 async fn a_plugin_that_is_named_later_finds_nothing_of_the_one_before(app: &mut TestApp) {
     deploy(app, 1, 1).await;
-    upload(app, test_guests::MISBEHAVING.to_vec())
-        .await
-        .data(201);
-    let first = json!({"version": "1.0.0"});
-    activate_at(app, &app.path(""), &app.admin(), "misbehaving", first)
-        .await
-        .ok();
+    deploy_misbehaving(app).await;
     let keeps = trigger(1, json!({"events": ["a"], "keeps": from(1)}));
     let survey = app.survey(&keeps).await;
     let ada = app.session("ada").await;
@@ -242,13 +237,7 @@ async fn of_states_of_two_plugins_a_merge_keeps_the_later_one(app: &mut TestApp)
 }
 
 async fn a_letter_of_another_plugins_timer_is_decided_by_nobody(app: &mut TestApp) {
-    upload(app, test_guests::MISBEHAVING.to_vec())
-        .await
-        .data(201);
-    let first = json!({"version": "1.0.0"});
-    activate_at(app, &app.path(""), &app.admin(), "misbehaving", first)
-        .await
-        .ok();
+    deploy_misbehaving(app).await;
     deploy(app, 1, 1).await;
     let behaves = |mode: &str| {
         let config = json!({"mode": mode, "events": ["none"]});

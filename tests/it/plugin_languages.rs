@@ -44,7 +44,7 @@ fn project(folder: &TempDir, kind: &str) -> PathBuf {
 /// Whether clang and its linker are there. Without them a test has nothing to show: it says so, and fails where
 /// everything must be tested.
 #[expect(clippy::print_stderr, reason = "a test that is skipped must say so")]
-fn has_clang() -> bool {
+pub(crate) fn has_clang() -> bool {
     let is_there = |program: &str| {
         Command::new(program)
             .arg("--version")

@@ -221,12 +221,11 @@ async fn a_second_server_on_the_database_follows() {
     let url = tests::postgres::database().await;
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
     let node = async |name: &str| {
-        let mut config = TestApp::config(site!(), &folder.path().join(name));
-        config.database.url.clone_from(&url);
-        config.database.connections = 5;
-        // A cache of its own: what the other one compiled is compiled here.
-        config.plugins.cache_dir = folder.path().join(format!("{name} compiled"));
-        TestApp::open(site!(), config).await.unwrap()
+        node_with(&url, folder.path(), name, |config| {
+            // A cache of its own: what the other one compiled is compiled here.
+            config.plugins.cache_dir = folder.path().join(format!("{name} compiled"));
+        })
+        .await
     };
     let (one, two) = (node("one").await, node("two").await);
     deploy(&one, 1, 0).await;

@@ -5,7 +5,9 @@ use tests::session::text;
 use tests::{Answer, TestApp, on_both_backends};
 
 use crate::bulk_replays::ended;
-use crate::guests::{SERVER, activate_at, deploy, name, trigger, upload, version, versioned};
+use crate::guests::{
+    SERVER, deploy, deploy_misbehaving, name, trigger, upload, version, versioned,
+};
 
 on_both_backends!(
     a_case_says_what_comes_out_and_what_differs,
@@ -150,13 +152,7 @@ async fn a_plugin_is_told_of_a_case_what_a_server_tells_it(app: &mut TestApp) {
 
 /// Contract 15: what an app allows less of is allowed less of where a version is tried, too.
 async fn versions_are_tried_under_the_limits_of_their_app(app: &mut TestApp) {
-    let component = test_guests::MISBEHAVING.to_vec();
-    upload(app, component).await.data(201);
-    let root = app.path("");
-    let active = json!({"version": "1.0.0"});
-    activate_at(app, &root, &app.admin(), "misbehaving", active)
-        .await
-        .ok();
+    deploy_misbehaving(app).await;
     let config = json!({"mode": "calls:200"});
     let campaign = json!({"kind": "plugin", "plugin": "misbehaving", "config": config});
     let survey = app.survey(&campaign).await;

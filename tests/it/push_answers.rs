@@ -11,6 +11,8 @@ on_both_backends!(
     what_a_service_does_not_take_is_sent_again_and_what_it_took_is_not,
     what_is_never_taken_has_failed_after_six_attempts,
     a_service_is_left_alone_for_as_long_as_it_asks,
+    a_device_waits_for_its_own_service_alone,
+    what_is_for_now_or_never_is_tried_once,
     what_waits_for_a_service_follows_its_campaign,
     what_waits_for_a_service_keeps_quiet_hours,
 );
@@ -58,9 +60,7 @@ async fn transactional(app: &mut TestApp) -> (Providers, String) {
     let providers = app.with_providers().await;
     app.credential(&providers.apns.credential()).await;
     app.credential(&providers.fcm.credential()).await;
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let campaign = app.transactional_campaign().await;
     (providers, campaign)
 }
 
@@ -212,9 +212,7 @@ async fn what_is_never_taken_has_failed_after_six_attempts(app: &mut TestApp) {
 
 /// A message of a campaign of its own that the service has not taken yet.
 async fn put_off(app: &TestApp, providers: &Providers) -> (String, String) {
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let campaign = app.transactional_campaign().await;
     let busy = Reply {
         status: 503,
         ..Reply::default()
@@ -364,4 +362,71 @@ async fn a_service_is_left_alone_for_as_long_as_it_asks(app: &mut TestApp) {
     let delivered = app.delivery_in(&ids[0], "delivered").await;
     assert_eq!(delivered["attempts"], 2);
     assert_eq!(providers.fcm.received().len(), 3);
+}
+
+/// One service asks for two hours. The other one is asked again before.
+async fn a_device_waits_for_its_own_service_alone(app: &mut TestApp) {
+    let (providers, campaign) = transactional(app).await;
+    let session = app.session("ada").await;
+    app.push_token(&session, "phone", &providers.apns.token(1))
+        .await;
+    app.push_token(&session, "tablet", &providers.fcm.token(2))
+        .await;
+    let busy = Reply {
+        status: 503,
+        ..Reply::default()
+    };
+    providers
+        .apns
+        .reply_next(busy.clone().with("retry-after", "7200"));
+    providers.fcm.reply_next(busy);
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+    app.until("it is not put off", async || waiting(app).await == [(1,)])
+        .await;
+    let received = || [1, 2].map(|number| for_device(&providers, number).len());
+    assert_eq!(received(), [1, 1]);
+
+    app.advance(60);
+    app.delivery_in(&id, "delivered").await;
+    assert_eq!(received(), [1, 2]);
+    assert_eq!(waiting(app).await, [(2,)]);
+
+    app.advance(7_200);
+    app.until("the other device gets nothing", async || {
+        received() == [2, 2]
+    })
+    .await;
+    app.until("the answer is not written", async || {
+        app.count("deliveries WHERE node IS NOT NULL").await == 0
+    })
+    .await;
+    assert_eq!(waiting(app).await, []);
+    assert_eq!(app.delivery(&id).await["attempts"], 3);
+}
+
+async fn what_is_for_now_or_never_is_tried_once(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    let session = app.session("ada").await;
+    app.push_token(&session, "phone", &providers.fcm.token(1))
+        .await;
+    let parts = json!({"mode": "transactional", "trigger": null, "options": {"ttlSeconds": 0}});
+    let campaign = app.campaign(&parts).await;
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    for status in [503, 200] {
+        providers.fcm.reply_next(Reply {
+            status,
+            ..Reply::default()
+        });
+        let id = text(&app.transactional(&body).await.data(202), "deliveryId");
+        let (state, reason) = match status {
+            503 => ("failed", json!("expired")),
+            _ => ("delivered", Value::Null),
+        };
+        let ended = app.delivery_in(&id, state).await;
+        assert_eq!((&ended["reason"], &ended["attempts"]), (&reason, &json!(1)));
+    }
+    assert_eq!(waiting(app).await, []);
+    assert_eq!(providers.fcm.received().len(), 2);
 }

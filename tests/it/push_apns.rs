@@ -16,6 +16,7 @@ on_both_backends!(
     apns_tokens_are_reused_and_refreshed,
     apns_answers_are_told_apart,
     teams_and_keys_have_connections_of_their_own,
+    no_certificate_is_read_for_a_key,
     environments_have_services_of_their_own,
 );
 
@@ -278,5 +279,18 @@ async fn environments_have_services_of_their_own(app: &mut TestApp) {
     assert_eq!(
         send(app, &released, &message).await,
         invalid("environment_mismatch")
+    );
+}
+
+/// They are read at the start, and are gone when the first message of a key is sent.
+async fn no_certificate_is_read_for_a_key(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    std::fs::remove_file(providers.roots()).unwrap();
+    app.credential(&providers.apns.credential()).await;
+    let (_, target) = device(app, "ada", &providers.apns.token(1)).await;
+    accepted(&send(app, &target, &message(app, Options::default())).await);
+    assert_eq!(
+        providers.apns.received()[0].version,
+        reqwest::Version::HTTP_2
     );
 }

@@ -56,9 +56,7 @@ async fn an_app_with_much_to_send_and_a_slow_service_holds_up_nobody(app: &mut T
     let bob = app.session("bob").await;
     app.push_token(&bob, "tablet", &providers.fcm.token(1))
         .await;
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let campaign = app.transactional_campaign().await;
     let hold = Hold::default();
     for _ in 0..HELD {
         let slow = Reply {

@@ -19,6 +19,7 @@ on_both_backends!(
     fcm_grants_are_shared_and_renewed,
     who_waits_for_a_grant_that_is_refused_asks_for_no_other,
     fcm_answers_are_told_apart,
+    a_wrong_clock_is_no_fault_of_the_account,
 );
 
 async fn fcm_gets_what_google_asks_for(app: &mut TestApp) {
@@ -190,4 +191,22 @@ async fn fcm_answers_are_told_apart(app: &mut TestApp) {
         send(app, &target, &message).await,
         invalid("permission_denied")
     );
+}
+
+async fn a_wrong_clock_is_no_fault_of_the_account(app: &mut TestApp) {
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    let (_, target) = device(app, "ada", &providers.fcm.token(1)).await;
+    let message = message(app, Options::default());
+    let said = "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp \
+                values in the JWT claim.";
+    providers
+        .fcm
+        .refuse_grant_saying(400, "invalid_grant", said);
+    assert_eq!(
+        send(app, &target, &message).await,
+        retry(None, "clock_differs")
+    );
+    assert_eq!(statuses(app).await[0].0, "active");
+    accepted(&send(app, &target, &message).await);
 }

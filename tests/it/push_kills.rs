@@ -73,9 +73,7 @@ async fn survives_a_kill(backend: Backend) {
         app.push_token(&session, name, &providers.fcm.token(number))
             .await;
     }
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let campaign = app.transactional_campaign().await;
     let config = app.config.clone();
     app.finish().await;
 

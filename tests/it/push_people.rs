@@ -1,6 +1,7 @@
 //! Messages of people: what becomes of them when two subjects are one person, and what a copy of somebody's data has
 //! of them (contract 2, 6, 9).
 
+use nudge_campaigns::settings::Cap;
 use nudge_campaigns::webhooks::EventType;
 use serde_json::{Value, json};
 use tests::campaigns::states;
@@ -16,6 +17,7 @@ use crate::receiver::Receiver;
 on_both_backends!(
     messages_of_both_are_the_persons_and_go_on,
     a_message_is_its_persons_whoever_that_has_become,
+    caps_count_what_both_were_to_get,
     an_export_has_the_persons_messages,
     a_token_that_cannot_be_read_holds_up_its_person_alone,
 );
@@ -26,11 +28,6 @@ async fn tablet(app: &TestApp, providers: &Providers) -> Session {
     app.push_token(&tablet, "tablet", &providers.fcm.token(1))
         .await;
     tablet
-}
-
-async fn transactional(app: &TestApp) -> String {
-    app.campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await
 }
 
 async fn order(app: &TestApp, campaign: &str, whom: &str) -> String {
@@ -47,7 +44,7 @@ async fn messages_of_both_are_the_persons_and_go_on(app: &mut TestApp) {
     app.push_token(&phone, "phone", &providers.apns.token(1))
         .await;
     let tablet = tablet(app, &providers).await;
-    let campaign = transactional(app).await;
+    let campaign = app.transactional_campaign().await;
     let first = order(app, &campaign, "phone").await;
     app.delivery_in(&first, "delivered").await;
     let second = order(app, &campaign, "tablet").await;
@@ -110,7 +107,7 @@ async fn a_message_is_its_persons_whoever_that_has_become(app: &mut TestApp) {
     app.credential(&providers.fcm.credential()).await;
     let phone = backend.identify(app, "phone", "e-1").await;
     let tablet = tablet(app, &providers).await;
-    let campaign = transactional(app).await;
+    let campaign = app.transactional_campaign().await;
     let hold = Hold::default();
     let answer = Reply::json(200, &json!({"name": "projects/p/messages/1"}));
     providers.fcm.reply_next(answer.held(&hold));
@@ -169,6 +166,49 @@ async fn a_message_is_its_persons_whoever_that_has_become(app: &mut TestApp) {
     assert_eq!(sent["attempts"], 2);
 }
 
+/// Each of two is to get a message of a campaign of its own, and the app has one for each person.
+async fn caps_count_what_both_were_to_get(app: &mut TestApp) {
+    let backend = Backend::new(app).await;
+    let providers = app.with_providers().await;
+    app.credential(&providers.fcm.credential()).await;
+    app.set(|settings| {
+        settings.frequency.push = Some(Cap {
+            max: 1,
+            window_days: 7,
+        });
+    })
+    .await;
+    let phone = backend.identify(app, "phone", "e-1").await;
+    app.push_token(&phone, "phone", &providers.fcm.token(2))
+        .await;
+    tablet(app, &providers).await;
+    // Nothing is sent while the tokens are sealed for others.
+    write(
+        app,
+        "UPDATE push_tokens SET registration = registration || '-'",
+    )
+    .await;
+    let mut ids = Vec::new();
+    for whom in ["tablet", "phone"] {
+        let campaign = app.transactional_campaign().await;
+        ids.push(order(app, &campaign, whom).await);
+        app.advance(1);
+    }
+    let merged = backend.identify(app, "tablet", "e-1").await;
+    assert_eq!(merged.subject_id, phone.subject_id);
+    write(
+        app,
+        "UPDATE push_tokens SET registration = rtrim(registration, '-')",
+    )
+    .await;
+    app.advance(120);
+
+    let skipped = app.delivery_in(&ids[1], "skipped").await;
+    assert_eq!(skipped["reason"], "global_cap");
+    app.delivery_in(&ids[0], "delivered").await;
+    assert_eq!(providers.fcm.received().len(), 2, "one to each device");
+}
+
 async fn an_export_has_the_persons_messages(app: &mut TestApp) {
     let providers = app.with_providers().await;
     app.credential(&providers.apns.credential()).await;
@@ -178,7 +218,7 @@ async fn an_export_has_the_persons_messages(app: &mut TestApp) {
         app.push_token(session, &device, &providers.apns.token(number))
             .await;
     }
-    let campaign = transactional(app).await;
+    let campaign = app.transactional_campaign().await;
     let opened = order(app, &campaign, "ada").await;
     app.delivery_in(&opened, "delivered").await;
     app.advance(1);
@@ -230,7 +270,7 @@ async fn write(app: &TestApp, sql: &'static str) {
 async fn a_token_that_cannot_be_read_holds_up_its_person_alone(app: &mut TestApp) {
     let providers = app.with_providers().await;
     app.credential(&providers.fcm.credential()).await;
-    let campaign = transactional(app).await;
+    let campaign = app.transactional_campaign().await;
     for (whom, token) in [("ada", 1), ("bob", 2)] {
         let session = app.session(whom).await;
         let token = providers.fcm.token(token);

@@ -140,7 +140,8 @@ fn file(page: &mut String, title: &str, path: &str, language: &str) {
 fn the_contract_of_plugins_is_in_the_book() {
     let mut page = String::from(
         "# Contract of plugins\n\nWhat a plugin is told, and what it may ask for, in [WIT](https://component-model.bytecodealliance.org/design/wit.html). \
-         `cargo doc -p nudge-guest --open` has the same for authors in Rust; the last section for those in JavaScript.\n\n\
+         `cargo doc -p nudge-guest --open` has the same for authors in Rust; the last section for those in JavaScript, \
+         `sdk/nudge.py` of a project for those in Python.\n\n\
          Facts that the contract does not name: `timezone` is a text such as `Europe/Vienna`. `merged_states`, of trigger plugins, is a \
          JSON object: by campaign `own`, what the plugin keeps of the subject, and `others`, a list of what it kept of people who were \
          merged into the subject since, in hexadecimal digits. It is as of before the batch: heed it while the state is still `own`; a \

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,6 +12,8 @@ use tests::beside::{Program, find_or_skip};
 use tests::postgres::free_port;
 use tests::session::text;
 use tests::{Child, client, postgres, site};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::kills::events;
@@ -36,33 +38,45 @@ struct Balancer {
 /// All but nginx ask often whether a server is ready.
 const SOON: Duration = Duration::from_secs(2);
 
-/// Asks each server whether it is ready, and gives a request on which a server has hung up to the other one. A request that is
-/// made twice is stored once.
-fn haproxy(port: u16, servers: &[String; 2], _probes: u16) -> String {
+const HAPROXY: Balancer = Balancer {
+    program: "haproxy",
+    arguments: &["-db", "-f"],
+    configuration: haproxy,
+    notices: SOON,
+};
+
+const NGINX: Balancer = Balancer {
+    program: "nginx",
+    arguments: &["-p", ".", "-e", "stderr", "-c"],
+    configuration: nginx,
+    notices: SOON,
+};
+
+const CADDY: Balancer = Balancer {
+    program: "caddy",
+    arguments: &["run", "--adapter", "caddyfile", "--config"],
+    configuration: caddy,
+    notices: SOON,
+};
+
+/// The `HAProxy` of the documents, without TLS.
+fn haproxy(port: u16, servers: &[String; 2], probes: u16) -> String {
     let [one, two] = servers;
-    let lines = [
-        "defaults".to_owned(),
-        "    mode http".to_owned(),
-        "    timeout connect 2s".to_owned(),
-        "    timeout client 60s".to_owned(),
-        "    timeout server 60s".to_owned(),
+    let documented = include_str!("../../host/docs/scaling.md")
+        .split("```")
+        .map(str::trim_start)
+        .find(|block| block.starts_with("defaults") && block.contains("frontend api"));
+    documented
+        .unwrap()
         // A check that takes long on a busy machine is no failure.
-        "    timeout check 5s".to_owned(),
-        "    retries 3".to_owned(),
-        "    option redispatch 1".to_owned(),
-        "    retry-on conn-failure empty-response".to_owned(),
-        "frontend api".to_owned(),
-        format!("    bind 127.0.0.1:{port}"),
-        "    default_backend nudge".to_owned(),
-        "backend nudge".to_owned(),
-        "    option httpchk GET /readyz".to_owned(),
-        "    http-check expect status 200".to_owned(),
-        "    default-server inter 200ms fall 1 rise 1".to_owned(),
-        format!("    server one {one} check"),
-        format!("    server two {two} check"),
-        String::new(),
-    ];
-    lines.join("\n")
+        .replace("    retries 3", "    timeout check 5s\n    retries 3")
+        .replace(
+            "bind :443 ssl crt /etc/haproxy/nudge.pem",
+            &format!("bind 127.0.0.1:{port}"),
+        )
+        .replace("port 9464", &format!("port {probes}"))
+        .replace("10.0.0.11:8480", one)
+        .replace("10.0.0.12:8480", two)
 }
 
 /// The nginx of the packages, without TLS.
@@ -84,7 +98,7 @@ fn nginx(port: u16, servers: &[String; 2], _probes: u16) -> String {
         .filter(|line| !others.iter().any(|other| line.contains(other)))
         .collect();
     format!(
-        "daemon off; master_process off; pid /dev/null; events {{}}\nhttp {{\naccess_log off;\n{}\n}}\n",
+        "daemon off; master_process off; pid nginx.pid; events {{}}\nhttp {{\naccess_log off;\n{}\n}}\n",
         site.join("\n")
     )
 }
@@ -93,7 +107,7 @@ fn nginx(port: u16, servers: &[String; 2], _probes: u16) -> String {
 /// 10 seconds on which it found nobody.
 fn bare_nginx(port: u16, [one, two]: &[String; 2], _probes: u16) -> String {
     format!(
-        "daemon off; master_process off; pid /dev/null; events {{}}\nhttp {{\naccess_log off;\nupstream nudge {{ server {one}; server {two}; }}\n\
+        "daemon off; master_process off; pid nginx.pid; events {{}}\nhttp {{\naccess_log off;\nupstream nudge {{ server {one}; server {two}; }}\n\
          server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://nudge; }} }}\n}}\n"
     )
 }
@@ -210,44 +224,104 @@ async fn a_rolling_restart_fails_no_request_behind(balancer: Balancer) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_restart_fails_no_request_behind_haproxy() {
-    a_rolling_restart_fails_no_request_behind(Balancer {
-        program: "haproxy",
-        arguments: &["-db", "-f"],
-        configuration: haproxy,
-        notices: SOON,
-    })
-    .await;
+    a_rolling_restart_fails_no_request_behind(HAPROXY).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_restart_fails_no_request_behind_the_packages_nginx() {
-    a_rolling_restart_fails_no_request_behind(Balancer {
-        program: "nginx",
-        arguments: &["-e", "stderr", "-c"],
-        configuration: nginx,
-        notices: SOON,
-    })
-    .await;
+    a_rolling_restart_fails_no_request_behind(NGINX).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_restart_fails_no_request_behind_the_packages_caddy() {
-    a_rolling_restart_fails_no_request_behind(Balancer {
-        program: "caddy",
-        arguments: &["run", "--adapter", "caddyfile", "--config"],
-        configuration: caddy,
-        notices: SOON,
-    })
-    .await;
+    a_rolling_restart_fails_no_request_behind(CADDY).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_restart_fails_no_request_behind_an_nginx_that_is_told_nothing() {
     a_rolling_restart_fails_no_request_behind(Balancer {
         program: "nginx",
-        arguments: &["-e", "stderr", "-c"],
+        arguments: &["-p", ".", "-e", "stderr", "-c"],
         configuration: bare_nginx,
         notices: Duration::from_secs(11),
     })
     .await;
+}
+
+/// Two servers that are ready, and hang up on every other request. The paths of those are kept.
+async fn hang_up(port: u16, taken: &Arc<Mutex<Vec<String>>>) -> JoinSet<()> {
+    let mut servers = JoinSet::new();
+    for host in HOSTS {
+        let listener = TcpListener::bind((host, port)).await.unwrap();
+        let taken = Arc::clone(taken);
+        servers.spawn(async move {
+            let mut connections = JoinSet::new();
+            loop {
+                let (connection, _) = listener.accept().await.unwrap();
+                connections.spawn(take(connection, Arc::clone(&taken)));
+            }
+        });
+    }
+    servers
+}
+
+async fn take(mut connection: TcpStream, taken: Arc<Mutex<Vec<String>>>) {
+    let (mut head, mut part) = (Vec::<u8>::new(), [0; 4096]);
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        match connection.read(&mut part).await {
+            Ok(length) if length > 0 => head.extend_from_slice(&part[..length]),
+            _ => return,
+        }
+    }
+    let head = String::from_utf8_lossy(&head);
+    let path = head.split(' ').nth(1).unwrap_or_default();
+    if path == "/readyz" {
+        let ready = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+        let _ = connection.write_all(ready).await;
+        return;
+    }
+    taken.lock().unwrap().push(path.to_owned());
+}
+
+/// A send without an idempotency key that a server has taken would be two messages if another server got it too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_proxy_repeats_a_send_that_a_server_has_taken() {
+    for balancer in [HAPROXY, NGINX, CADDY] {
+        let name = balancer.program;
+        let Some(program) = find_or_skip(name) else {
+            continue;
+        };
+        let (taken, behind) = (Arc::default(), free_port());
+        let _servers = hang_up(behind, &taken).await;
+        let addresses = HOSTS.map(|host| format!("{host}:{behind}"));
+        let port = free_port();
+        let configuration = (balancer.configuration)(port, &addresses, behind);
+        let _running = Program::start(&program, balancer.arguments, port, &configuration);
+        let send = "/v1/apps/a/push/transactional";
+        let url = format!("http://127.0.0.1:{port}{send}");
+        let answer = client::send(client::build().post(url).json(&json!({}))).await;
+        assert_eq!(answer.status, 502, "{name}");
+        assert_eq!(*taken.lock().unwrap(), [send], "{name}");
+    }
+}
+
+/// What an SDK sends twice is stored once: a server that hangs up costs it no request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn haproxy_gives_the_requests_of_sdks_to_the_next_server() {
+    let Some(program) = find_or_skip(HAPROXY.program) else {
+        return;
+    };
+    let (taken, behind) = (Arc::default(), free_port());
+    let _servers = hang_up(behind, &taken).await;
+    let addresses = HOSTS.map(|host| format!("{host}:{behind}"));
+    let port = free_port();
+    let configuration = haproxy(port, &addresses, behind);
+    let _running = Program::start(&program, HAPROXY.arguments, port, &configuration);
+    for path in ["/v1/sdk/ingest", "/v1/compat/v1/batch", "/v1/batch"] {
+        let url = format!("http://127.0.0.1:{port}{path}");
+        client::send(client::build().post(url).json(&json!({}))).await;
+        let paths = std::mem::take(&mut *taken.lock().unwrap());
+        assert!(paths.len() > 1, "{path}: {paths:?}");
+        assert!(paths.iter().all(|it| it == path), "{paths:?}");
+    }
 }

@@ -5,8 +5,8 @@ use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
 use crate::guests::{
-    SERVER, activate, activate_at, by, decided, decides, deploy, name, set_slot, trigger, upload,
-    version, versioned,
+    SERVER, activate, activate_at, by, decided, decides, deploy, deploy_misbehaving, name,
+    set_slot, trigger, upload, version, versioned,
 };
 
 on_both_backends!(
@@ -184,14 +184,7 @@ async fn campaigns_of_one_batch_have_their_own_plugins(app: &mut TestApp) {
 
 async fn a_plugin_that_fails_spoils_no_other(app: &mut TestApp) {
     deploy(app, 1, 1).await;
-    upload(app, test_guests::MISBEHAVING.to_vec())
-        .await
-        .data(201);
-    let root = app.path("");
-    let parts = json!({"version": "1.0.0"});
-    activate_at(app, &root, &app.admin(), "misbehaving", parts)
-        .await
-        .ok();
+    deploy_misbehaving(app).await;
     let broken = json!({"kind": "plugin", "plugin": "misbehaving", "config": {"mode": "trap"}});
     app.survey(&broken).await;
     app.survey(&trigger(1, json!({"events": ["a"]}))).await;

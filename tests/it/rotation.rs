@@ -18,6 +18,7 @@ use tests::{Backend, TestApp, client, site};
 use uuid::Uuid;
 
 use crate::deletion::{delete, deleted};
+use crate::two_servers::node_with;
 
 const NEW_KEY: &str = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
 
@@ -112,11 +113,10 @@ async fn two_servers_change_the_key_and_refuse_nobody() {
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
     let mut servers = Vec::new();
     for name in ["one", "two"] {
-        let mut config = TestApp::config(site!(), &folder.path().join(name));
-        config.database.url.clone_from(&url);
-        config.database.connections = 5;
-        config.plugins.cache_dir = folder.path().join(format!("cache of {name}"));
-        servers.push(TestApp::open(site!(), config).await.unwrap());
+        let node = node_with(&url, folder.path(), name, |config| {
+            config.plugins.cache_dir = folder.path().join(format!("cache of {name}"));
+        });
+        servers.push(node.await);
     }
     let steps = [(MASTER_KEY, vec![NEW_KEY]), (NEW_KEY, vec![MASTER_KEY])];
     let mut people = vec![servers[0].session("somebody").await];

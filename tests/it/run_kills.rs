@@ -9,6 +9,8 @@ use tests::client;
 use tests::{Backend, Child, TestApp, postgres, site};
 use uuid::Uuid;
 
+use crate::two_servers::pair;
+
 /// Several pages, and several times what the pipeline has in memory of a run.
 const PEOPLE: u64 = 4_000;
 
@@ -96,13 +98,7 @@ async fn a_run_survives_kills_on_postgres() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_servers_begin_a_run_once() {
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let mut config = TestApp::config(site!(), &folder.path().join("one"));
-    config.database.url = postgres::database().await;
-    config.database.connections = 5;
-    let one = TestApp::open(site!(), config.clone()).await.unwrap();
-    config.server.data_dir = folder.path().join("two");
-    let two = TestApp::open(site!(), config).await.unwrap();
+    let (_folder, one, two) = pair().await;
     one.people(PEOPLE).await;
 
     scheduled(&one, "active").await;

@@ -7,7 +7,7 @@ use tests::client::Answer;
 use tests::{TestApp, on_both_backends};
 
 use crate::segments::{member, plan, segment, set};
-use crate::two_servers::{node, node_with};
+use crate::two_servers::{node, node_with, pair};
 
 on_both_backends!(
     a_segment_does_not_grow_past_what_a_survey_can_bear,
@@ -133,10 +133,7 @@ async fn a_trigger_that_is_not_waited_for_ties_no_segment(app: &mut TestApp) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_segment_of_one_server_is_named_at_once_by_another() {
-    let url = tests::postgres::database().await;
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let one = node(&url, folder.path(), "one").await;
-    let two = node(&url, folder.path(), "two").await;
+    let (_folder, one, two) = pair().await;
     for number in 0..5 {
         let made = segment(&one, &format!("segment {number}"), plan("pro")).await;
         let body = json!({"mode": "on_demand", "audience": member(&made, true)});

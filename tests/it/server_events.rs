@@ -12,6 +12,7 @@ on_both_backends!(
     the_shape_has_no_delivery,
     a_user_id_has_1_to_256_characters,
     a_server_key_has_no_sdk_session,
+    a_server_key_is_told_of_the_user_id,
 );
 
 fn batch(app: &TestApp, user_id: &Value) -> Value {
@@ -112,4 +113,18 @@ async fn a_server_key_has_no_sdk_session(app: &mut TestApp) {
         .post("/v1/sdk/ingest", &credential, &ada.batch(&[event]))
         .await;
     answer.refused(403, "insufficient_scope");
+}
+
+async fn a_server_key_is_told_of_the_user_id(app: &mut TestApp) {
+    let mut body = batch(app, &json!("u-1"));
+    body.as_object_mut().unwrap().remove("userId");
+    let answer = app.post("/v1/sdk/ingest", &app.backend(), &body).await;
+    answer.refused(422, "validation_failed");
+    assert_eq!(answer.pointers(), ["/userId"]);
+
+    body["context"] = json!({"anonymousId": "ada"});
+    let answer = app.post("/v1/sdk/ingest", &app.backend(), &body).await;
+    let problem = answer.refused(403, "insufficient_scope");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("send `userId`"), "{detail}");
 }

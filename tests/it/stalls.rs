@@ -40,9 +40,7 @@ async fn change(app: &TestApp, change: &'static str) {
 async fn put_off(app: &mut TestApp) -> (Providers, String) {
     let providers = app.with_providers().await;
     app.credential(&providers.fcm.credential()).await;
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let campaign = app.transactional_campaign().await;
     let bob = app.session("bob").await;
     app.push_token(&bob, "phone", &providers.fcm.token(1)).await;
     providers.fcm.reply_next(Answer {

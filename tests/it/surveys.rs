@@ -8,6 +8,7 @@ on_both_backends!(
     a_survey_comes_back_as_it_was_made,
     surveys_are_listed_newest_first,
     a_patch_merges_and_makes_a_new_version,
+    a_key_that_a_patch_leaves_over_is_explained,
     an_expected_version_is_honoured,
     a_deleted_survey_is_gone,
     unknown_keys_are_refused,
@@ -19,11 +20,13 @@ on_both_backends!(
     surveys_of_others_are_not_found,
 );
 
-async fn create(app: &TestApp, body: &Value) -> Answer {
+/// Makes a survey.
+pub(crate) async fn create(app: &TestApp, body: &Value) -> Answer {
     app.post(&app.path("/surveys"), &app.editor(), body).await
 }
 
-fn with(parts: Value) -> Value {
+/// The body of a survey with some parts of its own.
+pub(crate) fn with(parts: Value) -> Value {
     let mut body = survey_body();
     body.as_object_mut()
         .unwrap()
@@ -148,6 +151,22 @@ async fn a_patch_merges_and_makes_a_new_version(app: &mut TestApp) {
             .refused(422, "validation_failed");
     }
     assert_eq!(app.get(&path, &app.viewer()).await.ok(), changed);
+}
+
+async fn a_key_that_a_patch_leaves_over_is_explained(app: &mut TestApp) {
+    let made = create(app, &survey_body()).await.data(201);
+    let path = app.path(&format!("/surveys/{}", text(&made, "id")));
+
+    let change = json!({"trigger": {"kind": "session_start"}});
+    let answer = app.patch(&path, &app.editor(), &change).await;
+    let problem = answer.refused(422, "validation_failed");
+    assert_eq!(answer.pointers(), ["/trigger/eventName"]);
+    let detail = problem["errors"][0]["detail"].as_str().unwrap();
+    assert!(detail.ends_with("null removes a key"), "{detail}");
+
+    let change = json!({"trigger": {"kind": "session_start", "eventName": null}});
+    let changed = app.patch(&path, &app.editor(), &change).await.ok();
+    assert_eq!(changed["trigger"], json!({"kind": "session_start"}));
 }
 
 async fn an_expected_version_is_honoured(app: &mut TestApp) {

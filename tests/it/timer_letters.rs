@@ -5,7 +5,7 @@ use tests::session::{Session, text};
 use tests::{TestApp, on_both_backends};
 use uuid::Uuid;
 
-use crate::guests::{activate_at, upload};
+use crate::guests::deploy_misbehaving;
 use crate::retention::round;
 
 on_both_backends!(
@@ -16,13 +16,7 @@ on_both_backends!(
 
 /// A survey whose plugin fires on payments of 10 or more, and again by a timer that it sets for a second later.
 async fn watch(app: &TestApp) -> Uuid {
-    upload(app, test_guests::MISBEHAVING.to_vec())
-        .await
-        .data(201);
-    let version = json!({"version": "1.0.0"});
-    activate_at(app, &app.path(""), &app.admin(), "misbehaving", version)
-        .await
-        .ok();
+    deploy_misbehaving(app).await;
     app.survey(&trigger("fine")).await
 }
 

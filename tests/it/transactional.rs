@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use nudge_apps::key::Kind;
-use nudge_campaigns::push;
+use nudge_campaigns::campaign::{self, removal};
 use nudge_campaigns::settings::Cap;
 use nudge_records::subjects;
 use serde_json::{Value, json};
 use tests::campaigns::personalization;
 use tests::session::text;
-use tests::{Backend, Credential, Session, TestApp, on_both_backends, site};
+use tests::{Backend, Credential, TestApp, on_both_backends, site};
 use uuid::Uuid;
 
 use crate::in_app::message;
@@ -19,27 +19,15 @@ on_both_backends!(
     a_message_is_queued_and_its_key_answers_it_again,
     fifty_requests_with_one_key_are_one_message,
     every_refusal_has_its_code,
+    a_campaign_sends_within_its_schedule,
     missing_values_are_named,
     nobody_is_reached_without_device_or_consent,
     caps_hold_for_what_backends_send,
     a_campaign_that_is_deleted_meanwhile_sends_nothing,
 );
 
-/// Somebody with a device, and a transactional campaign.
-async fn shop(app: &mut TestApp) -> (tests::providers::Providers, Session, String) {
-    let providers = app.with_providers().await;
-    app.credential(&providers.apns.credential()).await;
-    let ada = app.session("ada").await;
-    app.push_token(&ada, "phone", &providers.apns.token(1))
-        .await;
-    let campaign = app
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
-    (providers, ada, campaign)
-}
-
 async fn a_message_is_queued_and_its_key_answers_it_again(app: &mut TestApp) {
-    let (providers, _, campaign) = shop(app).await;
+    let (providers, _, campaign) = app.with_phone_and_campaign().await;
     let body = json!({"campaignId": campaign, "anonymousId": "ada", "data": {"a": 1}, "idempotencyKey": "order-1"});
     let first = app.transactional(&body).await;
     let placed = first.data(202);
@@ -74,7 +62,7 @@ async fn a_message_is_queued_and_its_key_answers_it_again(app: &mut TestApp) {
 }
 
 async fn fifty_requests_with_one_key_are_one_message(app: &mut TestApp) {
-    let (providers, ada, campaign) = shop(app).await;
+    let (providers, ada, campaign) = app.with_phone_and_campaign().await;
     let body = json!({"campaignId": campaign, "anonymousId": "ada", "idempotencyKey": "once"});
     let answers = join_all((0..50).map(|_| app.transactional(&body))).await;
 
@@ -96,7 +84,7 @@ async fn fifty_requests_with_one_key_are_one_message(app: &mut TestApp) {
 }
 
 async fn every_refusal_has_its_code(app: &mut TestApp) {
-    let (_providers, _, campaign) = shop(app).await;
+    let (_providers, _, campaign) = app.with_phone_and_campaign().await;
     let triggered = app.campaign(&json!({})).await;
     let shown = message(app, json!({})).await;
     let draft = json!({"name": "n", "mode": "transactional", "variants": [{"title": "t"}]});
@@ -169,8 +157,27 @@ async fn every_refusal_has_its_code(app: &mut TestApp) {
         .refused(403, "insufficient_scope");
 }
 
+async fn a_campaign_sends_within_its_schedule(app: &mut TestApp) {
+    let (_providers, _, _) = app.with_phone_and_campaign().await;
+    let schedule = json!({"startAt": app.time(100), "endAt": app.time(200)});
+    let campaign = app
+        .campaign(&json!({"mode": "transactional", "trigger": null, "schedule": schedule}))
+        .await;
+    let body = json!({"campaignId": campaign, "anonymousId": "ada"});
+    let refused = app.transactional(&body).await;
+    let problem = refused.refused(409, "campaign_not_active");
+    assert!(text(&problem, "detail").contains("schedule"), "{problem}");
+    app.advance(100);
+    app.transactional(&body).await.data(202);
+    app.advance(100);
+    app.transactional(&body)
+        .await
+        .refused(409, "campaign_not_active");
+    assert_eq!(app.deliveries("").await.len(), 1);
+}
+
 async fn missing_values_are_named(app: &mut TestApp) {
-    let (providers, _, _) = shop(app).await;
+    let (providers, _, _) = app.with_phone_and_campaign().await;
     let mut spec = personalization(
         &json!({"kind": "send_data"}),
         &[("code", "code", "string"), ("total", "sum", "number")],
@@ -213,7 +220,7 @@ async fn missing_values_are_named(app: &mut TestApp) {
 }
 
 async fn nobody_is_reached_without_device_or_consent(app: &mut TestApp) {
-    let (_providers, ada, campaign) = shop(app).await;
+    let (_providers, ada, campaign) = app.with_phone_and_campaign().await;
     app.session("ben").await;
     let to = |name: &str| json!({"campaignId": campaign, "anonymousId": name});
     let placed = app.transactional(&to("ben")).await.data(202);
@@ -233,7 +240,7 @@ async fn nobody_is_reached_without_device_or_consent(app: &mut TestApp) {
 }
 
 async fn caps_hold_for_what_backends_send(app: &mut TestApp) {
-    let (_providers, ada, open) = shop(app).await;
+    let (_providers, ada, open) = app.with_phone_and_campaign().await;
     let transactional =
         |cap: Value| json!({"mode": "transactional", "trigger": null, "frequencyCap": cap});
     let cap = json!({"perSubject": {"max": 1, "windowDays": 7}});
@@ -288,7 +295,7 @@ async fn caps_hold_for_what_backends_send(app: &mut TestApp) {
 }
 
 async fn a_campaign_that_is_deleted_meanwhile_sends_nothing(app: &mut TestApp) {
-    let (providers, ada, campaign) = shop(app).await;
+    let (providers, ada, campaign) = app.with_phone_and_campaign().await;
     let app_id = app.access.app_id;
     let subject_id = Uuid::parse_str(&ada.subject_id).unwrap();
     let test = app.path(&format!("/campaigns/{campaign}/test-send"));
@@ -303,7 +310,9 @@ async fn a_campaign_that_is_deleted_meanwhile_sends_nothing(app: &mut TestApp) {
             .await
             .unwrap()
     );
-    push::delete(&mut tx, app_id, id, now).await.unwrap();
+    removal::delete(&mut tx, app_id, campaign::Kind::Push, id, "editor", now)
+        .await
+        .unwrap();
     let deleted = async {
         tokio::time::sleep(Duration::from_millis(500)).await;
         tx.commit().await.unwrap();
@@ -328,7 +337,7 @@ async fn a_campaign_that_is_deleted_meanwhile_sends_nothing(app: &mut TestApp) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_servers_queue_one_message_for_a_key() {
     let mut one = TestApp::start(site!(), Backend::Postgres).await;
-    let (providers, ada, campaign) = shop(&mut one).await;
+    let (providers, ada, campaign) = one.with_phone_and_campaign().await;
     let folder = tempfile::TempDir::new().unwrap();
     let mut config = one.config.clone();
     config.server.data_dir = folder.path().to_owned();

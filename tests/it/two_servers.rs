@@ -70,12 +70,18 @@ pub(crate) async fn node_with(
     TestApp::open(site!(), config).await.unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn starts_on_two_servers_make_one_attempt() {
+/// Two nodes on an empty database, and the folder that they keep their data in.
+pub(crate) async fn pair() -> (TempDir, TestApp, TestApp) {
     let url = tests::postgres::database().await;
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
     let one = node(&url, folder.path(), "one").await;
     let two = node(&url, folder.path(), "two").await;
+    (folder, one, two)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn starts_on_two_servers_make_one_attempt() {
+    let (_folder, one, two) = pair().await;
     let survey = link_survey(&one, forked(false)).await;
     let ada = one.session("ada").await;
     for _ in 0..4 {
@@ -111,10 +117,7 @@ async fn starts_on_two_servers_make_one_attempt() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_servers_share_a_database_and_count_exactly() {
-    let url = tests::postgres::database().await;
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let one = node(&url, folder.path(), "one").await;
-    let two = node(&url, folder.path(), "two").await;
+    let (_folder, one, two) = pair().await;
     assert_eq!(one.access.app_id, two.access.app_id);
     let survey = one
         .survey(&json!({"kind": "event", "eventName": "purchase", "occurrence": {"mode": "every_nth", "n": 7}}))
@@ -269,9 +272,7 @@ async fn a_server_that_has_not_heard_of_a_pause_sends_nothing_of_the_campaign() 
     let mut one = node(&url, folder.path(), "one").await;
     let providers = one.with_providers().await;
     one.credential(&providers.fcm.credential()).await;
-    let campaign = one
-        .campaign(&json!({"mode": "transactional", "trigger": null}))
-        .await;
+    let campaign = one.transactional_campaign().await;
     let two = node_with(&url, folder.path(), "two", |config| {
         config.pipeline.poll_ms = 500;
         providers.configure(config);
@@ -382,10 +383,7 @@ async fn a_server_hears_of_a_change_before_it_has_claimed_all_that_was_left_over
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_poll_on_one_server_sees_what_another_issued() {
-    let url = tests::postgres::database().await;
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let one = node(&url, folder.path(), "one").await;
-    let two = node(&url, folder.path(), "two").await;
+    let (_folder, one, two) = pair().await;
     one.survey(&json!({"kind": "event", "eventName": "purchase"}))
         .await;
     let ada = one.session("ada").await;
@@ -406,11 +404,10 @@ async fn a_long_poll_on_one_server_sees_what_another_issued() {
 async fn the_work_of_a_killed_server_is_taken_over() {
     let url = tests::postgres::database().await;
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let mut config = TestApp::config(site!(), &folder.path().join("survivor"));
-    config.database.url.clone_from(&url);
-    config.database.connections = 5;
-    config.pipeline.node_timeout_seconds = 5;
-    let survivor = TestApp::open(site!(), config).await.unwrap();
+    let survivor = node_with(&url, folder.path(), "survivor", |config| {
+        config.pipeline.node_timeout_seconds = 5;
+    })
+    .await;
     survivor
         .survey(&json!({"kind": "event", "eventName": "purchase"}))
         .await;
@@ -445,10 +442,7 @@ async fn the_work_of_a_killed_server_is_taken_over() {
 /// merges somebody who was offered something before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_poll_amid_a_merge_passes_nothing_over() {
-    let url = tests::postgres::database().await;
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let one = node(&url, folder.path(), "one").await;
-    let two = node(&url, folder.path(), "two").await;
+    let (_folder, one, two) = pair().await;
     two.survey(&json!({"kind": "event", "eventName": "purchase"}))
         .await;
     let backend = identity::Backend::new(&two).await;

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::receiver::{Received, Receiver, Reply};
+use crate::two_servers::{node, pair};
 use crate::webhook_signatures;
 
 on_both_backends!(
@@ -448,15 +449,7 @@ async fn what_is_kept_ends_after_a_fortnight(app: &mut TestApp) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_servers_send_each_message_once() {
-    let url = tests::postgres::database().await;
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let node = async |name: &str| {
-        let mut config = TestApp::config(site!(), &folder.path().join(name));
-        config.database.url.clone_from(&url);
-        config.database.connections = 5;
-        TestApp::open(site!(), config).await.unwrap()
-    };
-    let (one, two) = (node("one").await, node("two").await);
+    let (_folder, one, two) = pair().await;
     let receiver = Receiver::start().await;
     receiver.subscribe(&one, "/", &[Sent, Delivered]).await;
     // The other server hears of it within a second.
@@ -494,10 +487,7 @@ async fn two_servers_send_each_message_once() {
 async fn a_killed_process_loses_no_message() {
     let url = tests::postgres::database().await;
     let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let mut config = TestApp::config(site!(), &folder.path().join("one"));
-    config.database.url.clone_from(&url);
-    config.database.connections = 5;
-    let one = TestApp::open(site!(), config).await.unwrap();
+    let one = node(&url, folder.path(), "one").await;
     let receiver = Receiver::start().await;
     receiver.reply("/", &[Reply::Hang]);
     receiver.subscribe(&one, "/", &[Sent]).await;

@@ -10,11 +10,14 @@ use crate::exports::{download, export, file, reaches};
 
 on_both_backends!(
     messages_have_the_digits_of_their_sources,
+    messages_have_all_digits_of_64_bits,
     profiles_timelines_and_exports_have_them,
 );
 
 /// 2^53 + 1, which is no floating-point number.
 const ODD: i64 = 9_007_199_254_740_993;
+/// One of more digits than name a floating-point number.
+const LARGE: i64 = 1_234_567_890_123_456_789;
 /// A number of more than 64 bits.
 const LONG: &str = "12345678901234567890123";
 /// Of the floating-point numbers, 31.24527019143944 is the next one.
@@ -101,6 +104,33 @@ async fn messages_have_the_digits_of_their_sources(app: &mut TestApp) {
             "{found}"
         );
         assert_eq!(found["bindings"][0]["value"], json!(id), "{found}");
+    }
+}
+
+/// Plugins write such a number with noughts at its end.
+async fn messages_have_all_digits_of_64_bits(app: &mut TestApp) {
+    let ada = app.session("ada").await;
+    let numbers = [json!(LARGE), json!(i64::MAX), json!(u64::MAX)];
+    let [large, signed, unsigned] = &numbers;
+    let properties = json!({"large": large, "signed": signed, "unsigned": unsigned});
+    set(app, &ada, properties.clone()).await;
+    let event = app.event(&ada, "bought", &properties);
+    app.ingest(&ada, std::slice::from_ref(&event)).await.ok();
+    app.settle().await;
+    for kind in ["user_property", "trigger_event"] {
+        for (key, grouped) in [
+            ("large", "1,234,567,890,123,456,789"),
+            ("signed", "9,223,372,036,854,775,807"),
+            ("unsigned", "18,446,744,073,709,551,615"),
+        ] {
+            let found = preview(app, json!({"kind": kind}), key, &event).await;
+
+            let (content, number) = (&found["content"], &properties[key]);
+            assert_eq!(content["title"], number.to_string(), "{found}");
+            assert_eq!(content["body"], format!("no. {grouped}"), "{found}");
+            let filled = &content["openAction"]["actionJson"];
+            assert_eq!(*filled, json!({"id": number}), "{found}");
+        }
     }
 }
 

@@ -17,10 +17,11 @@ use crate::postgres::Watchdog;
 /// Longer than any of them takes to listen.
 const LISTENS: Duration = Duration::from_secs(30);
 
-/// Runs the program of `$2` and what follows, with the folder `$1` as its home, until the pipe on standard input is closed.
+/// Runs the program of `$2` and what follows, in the folder `$1`, which is its home, until the pipe on standard input is closed.
 const RUN: &str = r#"
 folder=$1
 shift
+cd "$folder"
 env -u XDG_CONFIG_HOME -u XDG_DATA_HOME HOME="$folder" "$@" </dev/null >"$folder/output" 2>&1 &
 program=$!
 cat >/dev/null

@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 
 use crate::client::Answer;
+use crate::providers::Providers;
 use crate::session::text;
 use crate::{Session, TestApp};
 
@@ -48,6 +49,24 @@ impl TestApp {
     pub async fn campaign(&self, parts: &Value) -> String {
         let made = self.create_campaign(&campaign_with(parts)).await.data(201);
         text(&made, "id")
+    }
+
+    /// Makes a campaign whose messages backends ask for, and answers its id.
+    pub async fn transactional_campaign(&self) -> String {
+        let parts = json!({"mode": "transactional", "trigger": null});
+        self.campaign(&parts).await
+    }
+
+    /// Starts push services and makes all that a message takes: Apple's credential, Ada with a phone, and a campaign whose messages
+    /// backends ask for.
+    pub async fn with_phone_and_campaign(&mut self) -> (Providers, Session, String) {
+        let providers = self.with_providers().await;
+        self.credential(&providers.apns.credential()).await;
+        let ada = self.session("ada").await;
+        self.push_token(&ada, "phone", &providers.apns.token(1))
+            .await;
+        let campaign = self.transactional_campaign().await;
+        (providers, ada, campaign)
     }
 
     /// Makes a campaign.

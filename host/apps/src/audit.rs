@@ -7,7 +7,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use nudge_http::csv::{self, WantsCsv};
 use nudge_http::cursor::Cursors;
-use nudge_http::page::{MOST, Page, PageQuery};
+use nudge_http::page::{self, MOST, Page};
 use nudge_http::query::range;
 use nudge_http::{ApiError, Data, Params};
 use nudge_platform::audit::store::{self, EntryRow, Filter};
@@ -112,11 +112,7 @@ async fn entries(
     WantsCsv(wants_csv): WantsCsv,
     query: AuditQuery,
 ) -> Result<Response, ApiError> {
-    let paging = PageQuery {
-        limit: query.limit,
-        cursor: query.cursor,
-    };
-    let limit = paging.limit()?;
+    let limit = page::limit(query.limit)?;
     let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
     let filter = Filter {
         from,
@@ -131,7 +127,7 @@ async fn entries(
     let now = services.clock.now();
     let list = format!("audit log {app_id} {filter:?}");
     let cursors = Cursors::new(&services.secrets, list, now);
-    let before = cursors.open(paging.cursor.as_deref())?;
+    let before = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let found = store::list(&mut tx, app_id, &filter, before, i64::from(limit) + 1).await?;
     let data = cursors

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use nudge_campaigns::surveys::removal;
+use nudge_campaigns::campaign::removal;
 use nudge_platform::jobs::Kinds;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::campaigns::{ending, survey_removal};
+use crate::campaigns::{ending, removal_steps};
 use crate::services::Shared;
 use crate::{deletion, keys, plugins};
 
@@ -23,9 +23,9 @@ pub fn add_jobs(kinds: &mut Kinds, services: &Shared) {
     kinds.add(deletion::KIND, services, |services, job| {
         Box::pin(deletion::run(services, job))
     });
-    for kind in [removal::KIND, removal::CAMPAIGN_KIND] {
+    for kind in [removal::SURVEY_KIND, removal::IN_APP_KIND] {
         kinds.add(kind, services, |services, job| {
-            Box::pin(survey_removal::run(services, job))
+            Box::pin(removal_steps::run(services, job))
         });
     }
 }

@@ -133,20 +133,14 @@ pub async fn list(
     before: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<AppRow>> {
-    let mut statement = tx
-        .sql(
-            "SELECT id, workspace_id, name, settings, version, revision, settings_revision, created_at, updated_at
-             FROM apps WHERE workspace_id IN ",
-        )
-        .push_list(workspaces);
-    if let Some(before) = before {
-        statement = statement.push(" AND id < ").push_bind(before);
-    }
-    statement
-        .push(" ORDER BY id DESC LIMIT ")
-        .push_bind(limit)
-        .fetch_all()
-        .await
+    tx.sql(
+        "SELECT id, workspace_id, name, settings, version, revision, settings_revision, created_at, updated_at
+         FROM apps WHERE workspace_id IN ",
+    )
+    .push_list(workspaces)
+    .newest_below(before, limit)
+    .fetch_all()
+    .await
 }
 
 /// How many apps a workspace has. Nobody else counts them until the transaction ends: two that each make one more would both

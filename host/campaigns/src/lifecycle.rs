@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::campaign::{ActiveCampaign, CampaignAction, Kind, Status, size};
+use crate::campaign::{ActiveCampaign, CampaignAction, Change, Kind, Status, size};
 use crate::push::personalization::named_plugin;
 use crate::runs::{self, Manner, Plan};
 use crate::segments::{self, Audiences, UseKind};
@@ -75,6 +75,18 @@ pub trait Content: Serialize + DeserializeOwned + Send + Sync {
 
     /// How it finds its people.
     fn manner(&self) -> Manner;
+
+    /// Checks what must hold before it is saved, whatever its kind. `before` is what it said until now.
+    fn validate(
+        &self,
+        plugins: &Plugins,
+        deciders: &Deciders,
+        segments: &Audiences,
+        before: Option<&Self>,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Gives its variants, if it has any, the ids that they lack. `before` is what it said until now.
+    fn identify_variants(&mut self, _before: Option<&Self>, _new_id: impl Fn() -> Uuid) {}
 
     /// Reads what the host goes by.
     fn compile(&self) -> Result<Compiled, Vec<FieldError>> {
@@ -519,10 +531,7 @@ async fn complete(
     let entry = Entry {
         app_id: completed.app_id,
         actor: audit::SERVER,
-        action: match kind {
-            Kind::Survey => "survey.completed",
-            Kind::Push | Kind::InApp => "campaign.completed",
-        },
+        action: kind.action(Change::Completed),
         resource: format!("{}/{}", kind.resource(), completed.id),
         detail: json!({
             "version": completed.version, "status": Status::Completed, "because": because,

@@ -84,6 +84,13 @@ pub struct Consent {
     pub required: bool,
 }
 
+impl Consent {
+    /// Whether consent counts as given. `given` is what the person said; none: nothing yet.
+    pub fn grants(&self, given: Option<bool>) -> bool {
+        given.unwrap_or(!self.required)
+    }
+}
+
 /// Settings of privacy (contract 5).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]

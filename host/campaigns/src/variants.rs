@@ -114,7 +114,7 @@ pub trait Content: lifecycle::Content {
 /// Everything that must hold before a campaign with variants is saved. `before` is what it said until now: what plugins were
 /// asked about then and has not changed is not asked again unless the campaign runs, so that one whose plugin
 /// has become another can always be stopped.
-pub async fn check<C: Content>(
+pub(crate) async fn check<C: Content>(
     plugins: &Plugins,
     deciders: &Deciders,
     segments: &Audiences,

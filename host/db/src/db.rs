@@ -276,12 +276,12 @@ impl Db {
 
     /// Begins a transaction that only reads, whose statements all see the database as it is at one moment: for what is
     /// made of several statements' rows together. On PostgreSQL it costs two round trips more than [`read`](Self::read).
-    pub fn snapshot(&self) -> BoxFuture<'_, Result<Tx>> {
+    pub fn repeatable_read(&self) -> BoxFuture<'_, Result<Tx>> {
         Box::pin(async move {
             Ok(match &self.0 {
                 Backend::Sqlite { .. } => self.read().await?,
                 Backend::Postgres { pool, .. } => {
-                    Tx::postgres(pool.snapshot().await?).on(self.shards())
+                    Tx::postgres(pool.repeatable_read().await?).on(self.shards())
                 }
             })
         })

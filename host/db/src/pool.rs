@@ -138,7 +138,7 @@ impl Pool {
     }
 
     /// A connection with a transaction that only reads, all of one moment.
-    pub(crate) async fn snapshot(&self) -> Result<Lease> {
+    pub(crate) async fn repeatable_read(&self) -> Result<Lease> {
         self.begin_as("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             .await
     }

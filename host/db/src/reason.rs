@@ -15,6 +15,8 @@ pub enum Reason {
     Full,
     /// Its files are damaged.
     Damaged,
+    /// Its file or folder can't be written by who runs the program.
+    ReadOnly,
 }
 
 impl Reason {
@@ -29,6 +31,7 @@ impl Reason {
             "XX001" | "XX002" => Self::Damaged,
             _ if code.len() == 5 => return None,
             _ => match code.parse::<i32>().map(|extended| extended & 0xff) {
+                Ok(8) => Self::ReadOnly,
                 Ok(13) => Self::Full,
                 // CORRUPT, NOTADB
                 Ok(11 | 26) => Self::Damaged,
@@ -52,6 +55,9 @@ impl Reason {
             Self::Standby => "Name the primary in `database.url`, or all hosts of the cluster.",
             Self::Full => "Make room on the disk that the database is on.",
             Self::Damaged => "The database is damaged: restore a backup.",
+            Self::ReadOnly => {
+                "Run this as the user whom the data directory belongs to, and see that the user may write to the database's file and folder."
+            }
         }
     }
 }
@@ -69,6 +75,9 @@ mod tests {
             ("13", Some(Reason::Full)),
             ("267", Some(Reason::Damaged)),
             ("26", Some(Reason::Damaged)),
+            // SQLITE_READONLY_DIRECTORY
+            ("1544", Some(Reason::ReadOnly)),
+            ("8", Some(Reason::ReadOnly)),
             ("5", None),
         ] {
             assert_eq!(Reason::of_code(code), reason, "{code}");

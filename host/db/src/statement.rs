@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments as _, AssertSqlSafe, Encode, FromRow, Postgres, Sqlite, Type};
+use uuid::Uuid;
 
 use crate::pool::within;
 use crate::tx::Connection;
@@ -196,6 +197,13 @@ impl<'t> Statement<'t> {
         self.push(if separator == "(" { "(NULL)" } else { ")" })
     }
 
+    /// Appends `(…, …)` with two parameters, as a place in a list that is in order of two columns.
+    #[must_use]
+    pub fn push_pair(self, first: impl Bind, second: impl Bind) -> Self {
+        let begun = self.push("(").push_bind(first);
+        begun.push(", ").push_bind(second).push(")")
+    }
+
     /// Appends that a column with numbers of aliases has one of these, where the database is distributed: it asks their shards
     /// alone then. Elsewhere nothing is appended: an index of aliases would be taken for the one that is meant.
     #[must_use]
@@ -233,6 +241,15 @@ impl<'t> Statement<'t> {
         self = self.push(" ORDER BY ").push(time);
         self = self.push(" DESC, ").push(number);
         self.push(" DESC LIMIT ").push_bind(most)
+    }
+
+    /// Ends a list in order of its rows' ids, the newest first: from below an id on if there is one.
+    #[must_use]
+    pub fn newest_below(mut self, before: Option<Uuid>, limit: i64) -> Self {
+        if let Some(before) = before {
+            self = self.push(" AND id < ").push_bind(before);
+        }
+        self.push(" ORDER BY id DESC LIMIT ").push_bind(limit)
     }
 
     fn push_array(mut self, values: Vec<i64>) -> Self {

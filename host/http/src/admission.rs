@@ -209,7 +209,8 @@ fn refuse(what: &'static str) -> ApiError {
     ApiError::new(Code::Unavailable).with_detail(detail)
 }
 
-fn shed(what: &'static str) {
+/// Counts a request that is refused for want of room; `what` was full.
+pub fn shed(what: &'static str) {
     metrics::counter!("nudge_http_shed_total", "full" => what).increment(1);
 }
 

@@ -204,6 +204,11 @@ impl ApiError {
         &self.errors
     }
 
+    /// What is wrong where, to be said in other words.
+    pub(super) fn errors_mut(&mut self) -> &mut [FieldError] {
+        &mut self.errors
+    }
+
     /// Renders the refusal for a request, and logs it if it is the server's fault.
     pub fn render(self, request_id: &str) -> Response<Body> {
         if let Some(cause) = &self.cause {

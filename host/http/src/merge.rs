@@ -11,6 +11,9 @@ use crate::body;
 use crate::code::Code;
 use crate::error::ApiError;
 
+/// What the detail of a key that was there before the patch ends with.
+const LEFT_OVER: &str = "; it is left from before: a PATCH merges, and null removes a key";
+
 /// What a patch makes of something.
 #[derive(Debug)]
 pub struct Patched<T> {
@@ -19,6 +22,8 @@ pub struct Patched<T> {
     /// The same with a null in place of each key that the patch removes and that was not there. It is only to be checked for
     /// keys that nothing can have; none: there is nothing to check.
     tried: Option<T>,
+    /// The patch. What it does not name was there before.
+    patch: Value,
 }
 
 impl<T> Patched<T> {
@@ -34,9 +39,11 @@ impl<T> Patched<T> {
         F: Future<Output = Result<A, E>> + Send,
     {
         if let Some(tried) = &self.tried {
-            refuse_unknown(check(tried).await)?;
+            let refused = refuse_unknown(check(tried).await);
+            refused.map_err(|error| name_left_over(error, &self.patch))?;
         }
-        check(&self.content).await.map_err(Into::into)
+        let checked = check(&self.content).await;
+        checked.map_err(|error| name_left_over(error.into(), &self.patch))
     }
 }
 
@@ -61,9 +68,23 @@ pub fn patched_and_tried<D: Serialize, T: DeserializeOwned>(
     } else {
         None
     };
-    apply(&mut document, patch);
-    let content = body::parse_value(document)?;
-    Ok(Patched { content, tried })
+    apply(&mut document, patch.clone());
+    let parsed = body::parse_value(document);
+    Ok(Patched {
+        content: parsed.map_err(|error| name_left_over(error, &patch))?,
+        tried,
+        patch,
+    })
+}
+
+/// Says of each refused key that the patch does not name where it comes from: the body of the request has no such place.
+fn name_left_over(mut refused: ApiError, patch: &Value) -> ApiError {
+    for error in refused.errors_mut() {
+        if error.code == "unknown_key" && patch.pointer(&error.pointer).is_none() {
+            error.detail.push_str(LEFT_OVER);
+        }
+    }
+    refused
 }
 
 /// Refuses keys that nothing has, if a check has found any.
@@ -149,6 +170,22 @@ mod tests {
             let known = patched(inner(), json!({"inner": {"known": null}})).unwrap();
             assert!(known.content.inner.unwrap().known.is_none());
         }
+    }
+
+    #[test]
+    fn a_key_that_is_left_from_before_says_so() {
+        let refused = ["/trigger/eventName", "/trigger/knd", "/trigger/kind"].map(|pointer| {
+            let code = if pointer.ends_with("kind") {
+                "invalid"
+            } else {
+                "unknown_key"
+            };
+            FieldError::new(pointer, code, "no")
+        });
+        let refused = ApiError::fields(Code::ValidationFailed, refused.into());
+        let named = name_left_over(refused, &json!({"trigger": {"knd": "manual"}}));
+        let details: Vec<&str> = named.errors().iter().map(|error| &*error.detail).collect();
+        assert_eq!(details, [&*format!("no{LEFT_OVER}"), "no", "no"]);
     }
 
     #[test]

@@ -43,8 +43,13 @@ pub struct PageQuery {
 impl PageQuery {
     /// The limit, checked.
     pub fn limit(&self) -> Result<u32, ApiError> {
-        checked_limit(self.limit, DEFAULT_LIMIT, MOST)
+        limit(self.limit)
     }
+}
+
+/// The limit of most lists, checked: up to 200, 50 unless given.
+pub fn limit(limit: Option<u32>) -> Result<u32, ApiError> {
+    checked_limit(limit, DEFAULT_LIMIT, MOST)
 }
 
 /// A limit within 1 and `most`.
@@ -145,6 +150,19 @@ mod tests {
         let (items, more) = page.end();
         assert!(items.iter().copied().eq(0..items.len()));
         (items.len(), more, reads)
+    }
+
+    #[test]
+    fn the_limit_of_most_lists_is_1_to_200_and_50_unless_given() {
+        assert_eq!(limit(None).unwrap(), DEFAULT_LIMIT);
+        assert_eq!(limit(Some(1)).unwrap(), 1);
+        assert_eq!(limit(Some(MOST)).unwrap(), MOST);
+        for refused in [0, MOST + 1, u32::MAX] {
+            let error = limit(Some(refused)).unwrap_err();
+            assert_eq!(error.errors()[0].code, "out_of_range");
+        }
+        assert_eq!(checked_limit(None, 20, 20).unwrap(), 20);
+        assert!(checked_limit(Some(21), 20, 20).is_err());
     }
 
     #[test]

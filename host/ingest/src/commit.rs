@@ -183,7 +183,10 @@ impl Committer {
             .send_timeout((submission, reply), self.queue_wait)
             .await
             .map_err(|error| match error {
-                mpsc::error::SendTimeoutError::Timeout(_) => Error::QueueFull,
+                mpsc::error::SendTimeoutError::Timeout(_) => {
+                    admission::shed("commits");
+                    Error::QueueFull
+                }
                 mpsc::error::SendTimeoutError::Closed(_) => Error::Stopping,
             })?;
         replied.await.map_err(|_| Error::Stopping)?

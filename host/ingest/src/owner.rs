@@ -22,6 +22,10 @@ use super::body::{Body, Context, Events};
 use super::event::{self, Mismatch, Rules};
 use crate::services::Shared;
 
+/// What is told to a backend that sends what SDKs send.
+const SERVER_SHAPE: &str = "a request with `context` takes a write key (`wk_…`) and a subject token; with a server key (`sk_…`) send \
+     `userId` in place of `context`";
+
 /// A key and, where it was sent, a subject token of the key's app.
 pub struct Caller {
     pub(super) app: Arc<App>,
@@ -115,12 +119,27 @@ pub(super) async fn of(
             };
             owner_by_user_id(services, caller, user_id, body.delivery.is_some(), latest).await
         }
-        (None, None) => Err(ApiError::field(
-            "/context",
-            "required",
-            "context with anonymousId is required",
-        )),
+        (None, None) => Err(nobody_named(caller.key.key.kind)),
     }
+}
+
+/// Refuses a request that names nobody, by what its credential would take.
+fn nobody_named(kind: Kind) -> ApiError {
+    if kind == Kind::Server {
+        let detail = "with a server key, `userId` says whose events they are: an external id";
+        return ApiError::field("/userId", "required", detail);
+    }
+    let detail = "context with anonymousId is required";
+    ApiError::field("/context", "required", detail)
+}
+
+/// What has `context` is an SDK's, which has a write key.
+fn require_write_key(services: &Shared, caller: &Caller) -> Result<(), ApiError> {
+    let required = caller.key.require_kind(services, Kind::Write);
+    required.map_err(|refusal| match caller.key.key.kind {
+        Kind::Server => refusal.with_detail(SERVER_SHAPE),
+        _ => refusal,
+    })
 }
 
 /// The subject of the token. Looks nothing up unless the request names another id than the token does, or may name
@@ -138,7 +157,7 @@ async fn owner_by_token(
             "context.anonymousId is required",
         )
     })?;
-    caller.key.require_kind(services, Kind::Write)?;
+    require_write_key(services, caller)?;
     let token = caller
         .token
         .as_ref()

@@ -402,7 +402,10 @@ async fn sort_out(
             match &work.source {
                 // Another process has it, or the database lost it in a crash: nothing is known of what it fired.
                 Source::Request(_) => drop(work.done.take()),
-                _ => work.finish(Fired::default()),
+                _ => work.finish(Fired {
+                    gone: true,
+                    ..Fired::default()
+                }),
             }
         }
         own

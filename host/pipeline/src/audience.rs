@@ -146,6 +146,60 @@ const PUSHED: &str = " SELECT v.number, (SELECT count(*) FROM (
           AND d.status NOT IN ('skipped', 'cancelled', 'failed', 'bounced') LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
+/// Push messages that count, as above, of a campaign or of all, and that were made before one that waits.
+const PUSHED_BEFORE: &str = " SELECT v.number, (SELECT count(*) FROM (
+        SELECT 1 AS one FROM deliveries d
+        WHERE d.subject_id = v.subject_id AND d.created_at > v.since AND d.created_at <= v.at
+          AND (d.created_at < v.at OR d.id < v.id) AND (v.campaign_id IS NULL OR d.campaign_id = v.campaign_id)
+          AND d.app_id = v.app_id AND NOT d.test
+          AND d.status NOT IN ('skipped', 'cancelled', 'failed', 'bounced') LIMIT 1000
+    ) AS counted) AS count FROM v WHERE true";
+
+/// A push message that waits to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitingMessage {
+    /// Its delivery.
+    pub id: Uuid,
+    /// Whose it is by now.
+    pub subject_id: Uuid,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// How many messages each cap window of a push campaign counts that the person was to get before one that waits.
+pub async fn pushed_before(
+    tx: &mut Tx,
+    app_id: Uuid,
+    message: WaitingMessage,
+    cap_windows: &[CapWindow],
+) -> Result<Vec<u32>> {
+    let at = message.created_at;
+    let question = |window| PresentationQuestion::of(message.subject_id, Kind::Push, window, at);
+    let questions: Vec<PresentationQuestion> = cap_windows.iter().map(question).collect();
+    let mut counts = vec![0; questions.len()];
+    if questions.is_empty() {
+        return Ok(counts);
+    }
+    let rows = Rows::new()
+        .integers((0..questions.len()).map(|number| i64::try_from(number).ok()))
+        .uuids(questions.iter().map(|_| app_id))
+        .uuids(questions.iter().map(|question| question.subject_id))
+        .uuids(questions.iter().map(|question| question.campaign_id))
+        .timestamps(questions.iter().map(|question| question.since))
+        .timestamps(questions.iter().map(|_| at))
+        .uuids(questions.iter().map(|_| message.id));
+    let rows: Vec<CountRow> = tx
+        .with_rows(
+            "v(number, app_id, subject_id, campaign_id, since, at, id)",
+            rows,
+        )
+        .push(PUSHED_BEFORE)
+        .fetch_all()
+        .await?;
+    note(&mut counts, rows);
+    Ok(counts)
+}
+
 /// When subjects were last presented something, as far back as the questions go.
 pub async fn last_presented(
     tx: &mut Tx,
@@ -221,13 +275,18 @@ pub async fn counts(
                 .push(text)
                 .fetch_all()
                 .await?;
-            for row in rows {
-                let place = usize::try_from(row.number).ok();
-                if let Some(count) = place.and_then(|place| counts.get_mut(place)) {
-                    *count = u32::try_from(row.count).unwrap_or(u32::MAX);
-                }
-            }
+            note(&mut counts, rows);
         }
     }
     Ok(counts)
+}
+
+/// Puts counts at the places of their questions.
+fn note(counts: &mut [u32], rows: Vec<CountRow>) {
+    for row in rows {
+        let place = usize::try_from(row.number).ok();
+        if let Some(count) = place.and_then(|place| counts.get_mut(place)) {
+            *count = u32::try_from(row.count).unwrap_or(u32::MAX);
+        }
+    }
 }

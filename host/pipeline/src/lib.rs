@@ -69,6 +69,7 @@ mod room;
 pub mod router;
 mod run_firings;
 pub mod runs;
+pub mod saving;
 pub mod segments;
 pub mod services;
 mod setback;

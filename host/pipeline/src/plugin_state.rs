@@ -90,7 +90,7 @@ pub async fn get_plugin_state(
 ) -> Result<Data<KeptView>, ApiError> {
     let app_id = scope.app.id;
     // Whoever is found may become one with another person meanwhile, who has it all from then on.
-    let mut tx = services.db.snapshot().await?;
+    let mut tx = services.db.repeatable_read().await?;
     let named = query.find(&mut tx, app_id, &name).await?;
     let subject_id = named.subject_id;
     let states = plugin_state::states(&mut tx, app_id, subject_id).await?;

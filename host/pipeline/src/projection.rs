@@ -229,10 +229,7 @@ impl Subject {
 
     /// Whether something may be presented to the subject.
     pub(super) fn may_message(&self, app: &App) -> bool {
-        !self.suppressed
-            && self
-                .messaging_consent
-                .unwrap_or(!app.settings.consent.required)
+        !self.suppressed && app.settings.consent.grants(self.messaging_consent)
     }
 }
 

@@ -12,8 +12,8 @@ const LEEWAY: Duration = Duration::from_secs(2);
 /// Clocks of several machines may differ by as much.
 pub(super) const LEEWAY_AMONG_OTHERS: Duration = Duration::from_mins(2);
 
-/// Gives timers the rest of their delays from now on, looks at deferred firings again, and offers instructions now. Doing it again
-/// changes nothing. False: it has taken so long as `patience`, and there is more.
+/// Gives timers the rest of their delays from now on, looks at deferred firings again, tells of changes of segments, and offers
+/// instructions now. Doing it again changes nothing. False: it has taken so long as `patience`, and there is more.
 pub(super) async fn put_right(inner: &Inner, now: Timestamp, patience: Duration) -> Result<bool> {
     let started = Instant::now();
     let mut tx = inner.db.write().await?;
@@ -50,13 +50,12 @@ pub(super) async fn put_right(inner: &Inner, now: Timestamp, patience: Duration)
     Ok(is_done)
 }
 
-/// Gives timers that were set later than `latest` the rest of their delays from now on; answers how many.
+/// Gives timers that were set later than `latest` the rest of their delays from now on; answers how many. One that a process has
+/// claimed is among them: it waits for its time again if that process gives it up.
 async fn timers(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
-    tx.sql(
-        "UPDATE timers SET due_at = due_at - (set_at - $1), set_at = $1 WHERE set_at > $2 AND node IS NULL",
-    )
-    .bind(now)
-    .bind(latest)
-    .execute()
-    .await
+    tx.sql("UPDATE timers SET due_at = due_at - (set_at - $1), set_at = $1 WHERE set_at > $2")
+        .bind(now)
+        .bind(latest)
+        .execute()
+        .await
 }

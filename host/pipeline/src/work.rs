@@ -26,6 +26,8 @@ pub struct Fired {
     pub failed: bool,
     /// Whether nothing was decided about it, as its campaign does not run: a dead letter is as it was.
     pub rests: bool,
+    /// Whether it was not there any longer: a dead letter that was replayed, acknowledged or erased meanwhile.
+    pub gone: bool,
 }
 
 /// A row that this process has claimed.

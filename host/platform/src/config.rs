@@ -30,6 +30,15 @@ const OTLP_HEADERS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
     "OTEL_EXPORTER_OTLP_HEADERS",
 ];
+/// What the reader of values calls the types, and what people call them.
+const WORDS: [(&str, &str); 6] = [
+    ("expected usize", "expected a whole number of 0 or more"),
+    ("expected u16", "expected a whole number from 0 to 65535"),
+    ("expected u32", "expected a whole number of 0 or more"),
+    ("expected u64", "expected a whole number of 0 or more"),
+    ("expected f64", "expected a number"),
+    ("expected a sequence", "expected a list"),
+];
 /// What the names of this program's variables begin with.
 pub const PREFIX: &str = "NUDGE_";
 
@@ -261,7 +270,11 @@ impl Config {
         let one_line = |error: toml::de::Error| {
             let text = error.to_string();
             let lines: Vec<&str> = text.lines().map(str::trim).collect();
-            anyhow!("the configuration: {}", lines.join(" ").trim_end())
+            let mut said = lines.join(" ");
+            for (of_rust, of_people) in WORDS {
+                said = said.replace(of_rust, of_people);
+            }
+            anyhow!("the configuration: {}", said.trim_end())
         };
         Value::Table(table).try_into().map_err(one_line)
     }

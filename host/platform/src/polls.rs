@@ -24,6 +24,8 @@ struct OpenPolls {
     polls: usize,
     /// What one of them saw last.
     seen: Option<State>,
+    /// The version of the subject that one of them saw last, where any change of the subject may bring something.
+    watched: Option<i64>,
 }
 
 /// What of a subject its polls depend on.
@@ -101,6 +103,24 @@ impl Polls {
         }
     }
 
+    /// The subjects of which any change wakes their polls.
+    pub fn watched(&self) -> Vec<Uuid> {
+        let waiting = self.waiting.lock();
+        let watched = waiting.iter().filter(|(_, polls)| polls.watched.is_some());
+        watched.map(|(subject_id, _)| *subject_id).collect()
+    }
+
+    /// Notes the version of a watched subject, and wakes its polls if they saw an earlier one. None: the subject is gone.
+    pub fn compare_version(&self, subject_id: Uuid, version: Option<i64>) {
+        if let Some(waiting) = self.waiting.lock().get_mut(&subject_id)
+            && let Some(seen) = waiting.watched
+            && version.is_none_or(|version| version > seen)
+        {
+            waiting.watched = version;
+            waiting.notify.notify_waiters();
+        }
+    }
+
     /// The subjects that are waited for.
     pub fn subjects(&self) -> Vec<Uuid> {
         self.waiting.lock().keys().copied().collect()
@@ -120,6 +140,18 @@ impl Poll {
         if let Some(waiting) = waiting.get_mut(&self.subject_id) {
             let before = waiting.seen.replace(state);
             if before.is_some_and(|before| before != state) {
+                waiting.notify.notify_waiters();
+            }
+        }
+    }
+
+    /// Notes the version of the subject that this poll looked at, so that any change of the subject wakes the poll; none: no
+    /// longer. Another poll that saw an earlier version looks again.
+    pub fn watches(&self, version: Option<i64>) {
+        let mut waiting = self.polls.waiting.lock();
+        if let Some(waiting) = waiting.get_mut(&self.subject_id) {
+            let before = std::mem::replace(&mut waiting.watched, version);
+            if before.is_some() && before < version {
                 waiting.notify.notify_waiters();
             }
         }
@@ -184,6 +216,27 @@ mod tests {
         let second = polls.open(ada);
         poll.saw(state(2));
         assert!(wakes(&poll, || second.saw(state(3))));
+    }
+
+    #[test]
+    fn a_change_of_a_subject_wakes_the_polls_that_watch_it() {
+        let polls = Polls::default();
+        let ada = Uuid::from_u128(1);
+        let poll = polls.open(ada);
+        assert!(!wakes(&poll, || polls.compare_version(ada, Some(1))));
+        poll.watches(Some(1));
+        assert_eq!(polls.watched(), [ada]);
+        assert!(!wakes(&poll, || polls.compare_version(ada, Some(1))));
+        assert!(wakes(&poll, || polls.compare_version(ada, Some(2))));
+        // What was read before the poll looked is older than what the poll saw.
+        poll.watches(Some(3));
+        assert!(!wakes(&poll, || polls.compare_version(ada, Some(2))));
+        // A second poll sees a later version than the first did.
+        let second = polls.open(ada);
+        assert!(wakes(&poll, || second.watches(Some(4))));
+        assert!(wakes(&poll, || polls.compare_version(ada, None)));
+        poll.watches(None);
+        assert!(polls.watched().is_empty());
     }
 
     #[test]

@@ -32,7 +32,9 @@ pub struct SealedColumn<'a> {
 
 /// A value does not open: it was changed, is another row's, or its master key is not known.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("a sealed value does not open; is the master key that of this database?")]
+#[error(
+    "a sealed value does not open; is the master key that of this database? `nudge secrets status` says how many values each key seals"
+)]
 pub struct Closed;
 
 /// A column of sealed values. To seal values anew, all of these are gone through.

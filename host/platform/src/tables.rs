@@ -104,10 +104,13 @@ pub const SURVEY_ANSWERS: &str = "survey_answers";
 /// Rows that one statement removes unless they are large.
 pub const STEP: i64 = 500;
 
-const OF_SUBJECT: Personal = Personal::Where("subject_id = $2 AND app_id = $1");
+/// Without statistics SQLite would take an index of the app before that of the subject.
+const OF_SUBJECT: Personal = Personal::Where("subject_id = $2 AND (app_id = $1) IS TRUE");
+/// The only index begins with the app.
+const OF_SUBJECT_IN_APP: Personal = Personal::Where("subject_id = $2 AND app_id = $1");
 /// What was noted under the subject, or under one that has become part of it.
 const OF_SUBJECTS: Personal = Personal::Where(
-    "app_id = $1 AND (subject_id = $2 OR subject_id IN (SELECT id FROM merged_subjects WHERE subject_id = $2))",
+    "app_id = $1 AND subject_id IN (SELECT $2 UNION ALL SELECT id FROM merged_subjects WHERE subject_id = $2)",
 );
 
 const fn table(name: &'static str, key: &'static str, of_app: OfApp) -> Table {
@@ -266,7 +269,7 @@ pub const BELONGINGS: &[Store] = &[
     },
     store(
         table("property_texts", "app_id, subject_id, key", OfApp::Indexed),
-        OF_SUBJECT,
+        OF_SUBJECT_IN_APP,
         Copied::Not,
         Merged::Apart,
     ),
@@ -305,7 +308,7 @@ pub const BELONGINGS: &[Store] = &[
         ),
         Personal::Selected(
             "SELECT l.id FROM plugin_log_subjects s JOIN plugin_log l ON l.call_id = s.call_id WHERE s.app_id = $1
-             AND (s.subject_id = $2 OR s.subject_id IN (SELECT id FROM merged_subjects WHERE subject_id = $2))",
+             AND s.subject_id IN (SELECT $2 UNION ALL SELECT id FROM merged_subjects WHERE subject_id = $2)",
         ),
         Copied::Not,
         Merged::Stays,
@@ -330,8 +333,8 @@ pub const BELONGINGS: &[Store] = &[
         table("decisions", "app_id, id", OfApp::Indexed),
         Personal::Selected(
             "SELECT d.app_id, d.id FROM decision_subjects s
-             JOIN decisions d ON d.app_id = s.app_id AND d.id = s.decision_id WHERE s.app_id = $1
-             AND (s.subject_id = $2 OR s.subject_id IN (SELECT id FROM merged_subjects WHERE subject_id = $2))",
+             JOIN decisions d ON d.app_id = s.app_id AND d.id = s.decision_id WHERE (s.app_id = $1) IS TRUE
+             AND s.subject_id IN (SELECT $2 UNION ALL SELECT id FROM merged_subjects WHERE subject_id = $2)",
         ),
         Copied::Not,
         Merged::Stays,
@@ -345,8 +348,8 @@ pub const BELONGINGS: &[Store] = &[
         ),
         Personal::Selected(
             "SELECT o.app_id, o.decision_id, o.subject_id FROM decision_subjects s
-             JOIN decision_subjects o ON o.app_id = s.app_id AND o.decision_id = s.decision_id WHERE s.app_id = $1
-             AND (s.subject_id = $2 OR s.subject_id IN (SELECT id FROM merged_subjects WHERE subject_id = $2))
+             JOIN decision_subjects o ON o.app_id = s.app_id AND o.decision_id = s.decision_id WHERE (s.app_id = $1) IS TRUE
+             AND s.subject_id IN (SELECT $2 UNION ALL SELECT id FROM merged_subjects WHERE subject_id = $2)
              ORDER BY CASE WHEN o.subject_id = s.subject_id THEN 1 ELSE 0 END",
         ),
         Copied::Not,
@@ -363,7 +366,7 @@ pub const BELONGINGS: &[Store] = &[
         ),
         Personal::Selected(
             "SELECT a.id FROM webhook_messages m JOIN webhook_attempts a ON a.message_id = m.id
-             WHERE m.subject_id = $2 AND m.app_id = $1",
+             WHERE m.subject_id = $2 AND (m.app_id = $1) IS TRUE",
         ),
         Copied::Not,
         Merged::Stays,

@@ -99,7 +99,7 @@ pub async fn is_any_before(tx: &mut Tx, app_id: Uuid, before: Timestamp) -> Resu
 /// Removes refused events of an app that arrived before an instant; answers how many.
 pub async fn delete_before(tx: &mut Tx, app_id: Uuid, before: Timestamp) -> Result<u64> {
     tx.sql(
-        "DELETE FROM rejected_events WHERE app_id = $1 AND id IN (
+        "DELETE FROM rejected_events WHERE (app_id = $1) IS TRUE AND id IN (
             SELECT id FROM rejected_events WHERE app_id = $1 AND received_at < $2
             ORDER BY received_at LIMIT $3)",
     )

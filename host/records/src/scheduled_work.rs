@@ -107,6 +107,8 @@ impl NewOccasion {
 
 /// What the keys of occasions begin with that a change of a segment has made.
 const CHANGE: &str = "segment ";
+// The statement of `put_right` says how much of a key it compares.
+const _: () = assert!(CHANGE.len() == 8);
 
 /// The key of an occasion that a change of a segment has made.
 pub fn change_key(change_id: Uuid) -> String {
@@ -372,17 +374,21 @@ pub async fn park_of_runs(
     Ok(of_runs)
 }
 
-/// Lets deferred firings that were made later than `latest`, by a clock that was ahead, be due now: whether something is in their way
-/// is asked again then. Answers how many.
+/// Lets deferred firings and changes of segments that were made later than `latest`, by a clock that was ahead, be due now: whether
+/// something is in a firing's way is asked again then. Those that a process has claimed are among them: it may give them up.
+/// Answers how many.
 pub async fn put_right(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
+    // The beginning of the key, as it stands: a pattern of LIKE has wildcards, and SQLite compares it without regard to case.
     tx.sql(
-        "UPDATE occasions SET due_at = $1
-         WHERE due_at > $2 AND due_at < $3 AND id >= $4 AND firing_id IS NOT NULL AND node IS NULL",
+        "UPDATE occasions SET due_at = $1, event_seq = CASE WHEN firing_id IS NULL THEN $5 ELSE event_seq END
+         WHERE due_at > $2 AND due_at < $3 AND id >= $4 AND (firing_id IS NOT NULL OR substr(key, 1, 8) = $6)",
     )
     .bind(now)
     .bind(latest)
     .bind(PARKED)
     .bind(id::first_of(latest))
+    .bind(seq_of(now))
+    .bind(CHANGE)
     .execute()
     .await
 }

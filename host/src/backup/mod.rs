@@ -5,8 +5,8 @@
 //! # Invariants
 //!
 //! - **A backup has its name once all of it is on disk**, and every sealed value in it opens with the key in it.
-//! - **A restored database has its name once all is done**: the key is beside it, and deletions that are to be done again are queued.
-//!   A crash before leaves nothing that a server would start on.
+//! - **A restored database has its name once all is done**: the key is beside it, deletions that are to be done again are queued, and nobody is
+//!   signed in to the console. A crash before leaves nothing that a server would start on.
 
 pub mod age;
 mod archive;
@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use age::Recipient;
 use anyhow::{Context as _, bail};
 use indicatif::ProgressBar;
+use nudge_apps::console;
 use nudge_db::{Db, Options, Schema};
 use nudge_people::privacy::again::{Again, delete_again};
 use nudge_platform::clock::Clock;
@@ -62,6 +63,10 @@ pub async fn write(
     }
     if file.exists() {
         bail!("{} is there: a backup replaces no file", file.display());
+    }
+    let folder = folder_of(file);
+    if !folder.is_dir() {
+        bail!("there is no folder {}: make it first", folder.display());
     }
     let data_dir = &config.server.data_dir;
     let lock = File::options()
@@ -120,10 +125,7 @@ fn pack(
     recipients: &[Recipient],
     progress: &ProgressBar,
 ) -> anyhow::Result<u64> {
-    let folder = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let folder = folder_of(file);
     let write = || {
         let mut temporary = NamedTempFile::new_in(folder)?;
         let sealed = age::encrypt(BufWriter::new(temporary.as_file_mut()), recipients)?;
@@ -135,6 +137,14 @@ fn pack(
         Ok::<u64, std::io::Error>(written.metadata()?.len())
     };
     write().with_context(|| format!("can't write {}", file.display()))
+}
+
+/// The folder that a file is in, or will be.
+fn folder_of(file: &Path) -> &Path {
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }
 
 /// Opens a database that no server uses, and makes sure that some keys are its own.
@@ -175,11 +185,23 @@ pub async fn deletions(db: &Db, secrets: &Secrets, url: &str) -> anyhow::Result<
             bail!("the two are not states of one database");
         }
         let again = delete_again(db, &later, &pseudonyms, Clock::default().now()).await;
-        again.context("can't do the deletions again")
+        let again = again.context("can't do the deletions again")?;
+        sign_everybody_out(db).await?;
+        Ok::<_, anyhow::Error>(again)
     };
     let done = done.await;
     later.close().await;
     done
+}
+
+/// Ends the console's sessions in a database that was restored: some of them were ended since the backup.
+async fn sign_everybody_out(db: &Db) -> anyhow::Result<()> {
+    let signed_out = async {
+        let mut tx = db.write().await?;
+        console::sign_everybody_out(&mut tx).await?;
+        tx.commit().await
+    };
+    signed_out.await.context("can't end the console's sessions")
 }
 
 /// What is said of a later state whose pseudonyms can't be had: its key is another, unless something else is wrong with it.

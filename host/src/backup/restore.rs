@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use indicatif::ProgressBar;
+use nudge_db::Db;
 use nudge_people::privacy::again::Again;
 use nudge_platform::config::Config;
 use nudge_platform::secrets::Secrets;
@@ -41,6 +42,8 @@ pub async fn restore(
 ) -> anyhow::Result<Restored> {
     let url = config.database_url();
     let database = embedded(&url)?;
+    // No folder is made for a file whose name is misspelt.
+    fs::metadata(file).with_context(|| format!("can't restore {}", file.display()))?;
     data_dir::make(config)?;
     let data_dir = &config.server.data_dir;
     let _lock = lock(config)?;
@@ -105,7 +108,7 @@ async fn unpack(
     tokio::task::spawn_blocking(unpack).await?.context(context)
 }
 
-/// Checks what was unpacked, and does deletions again.
+/// Checks what was unpacked, does deletions again, and ends the console's sessions.
 async fn prepare(
     config: &Config,
     folder: &Path,
@@ -119,12 +122,26 @@ async fn prepare(
     }
     let secrets = Secrets::load(&config.secrets, folder)?;
     let db = open_copy(&folder.join(archive::DATABASE), &secrets).await?;
-    let again = match later {
-        Some(later) => Some(super::deletions(&db, &secrets, later).await?),
-        None => None,
-    };
+    let mut again = None;
+    if let Some(later) = later {
+        again = Some(super::deletions(&db, &secrets, later).await?);
+    } else if has_sessions(&db).await? {
+        super::sign_everybody_out(&db).await?;
+    }
     db.close().await;
     Ok(again)
+}
+
+/// Whether the schema has sessions of the console: that of an older version, which a server brings up to date, may have none.
+async fn has_sessions(db: &Db) -> anyhow::Result<bool> {
+    let mut tx = db.read().await?;
+    let tables: i64 = tx
+        .sql(
+            "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'console_sessions'",
+        )
+        .fetch_scalar()
+        .await?;
+    Ok(tables > 0)
 }
 
 /// Gives all its place: the key first, as a server makes one where it finds none.

@@ -63,9 +63,11 @@ pub(super) async fn check(mut config: Config, arguments: ServerArguments) -> any
     access_tokens.reach(clock.now()).await?;
     let compiler = Some(super::compiler()?);
     open_plugins(&config, &secrets, compiler, clock).await?;
-    super::say(
-        "the configuration is complete, the key is the database's, the database answers, the plugins load",
-    );
+    super::say(if place.is_whole {
+        "the configuration is complete, the key is the database's, the database answers, the plugins load"
+    } else {
+        "the configuration is complete, the plugins load, and the server can make the key and the database that are not there yet"
+    });
     Ok(())
 }
 
@@ -98,6 +100,8 @@ pub(super) fn plain_http(public_url: &str) -> anyhow::Result<Option<String>> {
 struct StandIn {
     /// Where the keys are, or are made.
     keys: PathBuf,
+    /// Whether both the keys and the database are there.
+    is_whole: bool,
     /// Removed with this value.
     _folder: Option<TempDir>,
 }
@@ -111,9 +115,11 @@ fn stand_in(config: &mut Config) -> anyhow::Result<StandIn> {
     }
     let has_keys = Secrets::are_there(&config.secrets, &data_dir)?;
     let database = missing_database(config)?;
-    if has_keys && database.is_none() && is_there {
+    let is_whole = has_keys && database.is_none();
+    if is_whole && is_there {
         return Ok(StandIn {
             keys: data_dir,
+            is_whole,
             _folder: None,
         });
     }
@@ -144,6 +150,7 @@ fn stand_in(config: &mut Config) -> anyhow::Result<StandIn> {
     let keys = if has_keys { &*data_dir } else { folder.path() };
     Ok(StandIn {
         keys: keys.to_owned(),
+        is_whole,
         _folder: Some(folder),
     })
 }

@@ -40,7 +40,7 @@ const STEP: i64 = 500;
 /// The longest pause after a step.
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// What leaves nothing to replay: somebody was faster, or the delivery is no more.
+/// What leaves nothing to replay: somebody was faster, or the campaign or the delivery is no more.
 const GONE: [Code; 2] = [Code::NotFound, Code::DeliveryGone];
 /// How long a job waits for what can't be asked.
 const UNAVAILABLE: Duration = Duration::from_secs(5);
@@ -60,6 +60,9 @@ struct Progress {
     total: Option<i64>,
     after: Option<LetterPosition>,
     counts: Counts,
+    /// Whether all letters are done with: what is left is to note that the job has ended.
+    #[serde(default)]
+    ended: bool,
 }
 
 /// What became of letters.
@@ -70,6 +73,13 @@ struct Counts {
     still_failing: i64,
     /// Those that can't be replayed now: the person has withdrawn consent, or there is no delivery.
     skipped: i64,
+}
+
+impl Counts {
+    /// How many letters are done with.
+    fn done(self) -> i64 {
+        self.replayed + self.still_failing + self.skipped
+    }
 }
 
 impl Progress {
@@ -117,7 +127,7 @@ fn input(job: &RunningJob) -> Result<BulkLettersInput, Error> {
 pub async fn run_replay(services: &Shared, job: &mut RunningJob) -> Result<Value, Error> {
     let input = input(job)?;
     let mut progress: Progress = job.progress()?;
-    loop {
+    while !progress.ended {
         job.check()?;
         let started = Instant::now();
         let mut tx = services.db.read().await?;
@@ -127,17 +137,31 @@ pub async fn run_replay(services: &Shared, job: &mut RunningJob) -> Result<Value
         let page = store::page(&mut tx, job.app_id, &input.filter, progress.after, PAGE).await?;
         drop(tx);
         if page.is_empty() {
+            end(services, job, &input, &mut progress).await?;
             break;
         }
         step(services, job, &input, page, &mut progress).await?;
         tokio::time::sleep(started.elapsed().min(LONGEST_PAUSE)).await;
     }
+    Ok(json!(progress.counts))
+}
+
+/// Notes that a replay is through. After a crash just now it is not begun again, by which time its patch is forgotten.
+async fn end(
+    services: &Services,
+    job: &mut RunningJob,
+    input: &BulkLettersInput,
+    progress: &mut Progress,
+) -> Result<(), Error> {
+    progress.ended = true;
+    // Letters that were gone when their turn came are not among those that are done.
+    progress.total = Some(progress.counts.done());
     let mut tx = services.db.write().await?;
+    advance(&mut tx, job, progress, services.clock.now()).await?;
     // A patch may hold what is somebody's.
     let left = json!({"filter": input.filter, "patched": input.patch.is_some()});
     job.forget_input(&mut tx, &left).await?;
-    tx.commit().await?;
-    Ok(json!(progress.counts))
+    Ok(tx.commit().await?)
 }
 
 /// Replays a page.
@@ -185,10 +209,15 @@ async fn replay_page(
         .into_iter()
         .partition(|found| found.letter.stage == Stage::Trigger);
     for FoundLetter { letter, .. } in others {
+        let id = letter.id;
         match replay::replay_personalization(services, &app, letter).await {
             Ok(replay::Replayed::Done) => counts.replayed += 1,
             Ok(replay::Replayed::StillFailing { .. }) => counts.still_failing += 1,
-            Err(error) if GONE.contains(&error.code()) => counts.skipped += 1,
+            Err(error) if GONE.contains(&error.code()) => {
+                let mut tx = services.db.read().await?;
+                let is_there = store::find(&mut tx, app_id, id).await?.is_some();
+                counts.skipped += i64::from(is_there);
+            }
             // The plugin or the database can't be asked now.
             Err(error) if error.code() == Code::Unavailable => {
                 return Err(Error::Wait(UNAVAILABLE));
@@ -206,6 +235,7 @@ async fn replay_page(
             Tried::Done => counts.replayed += 1,
             Tried::Failed => counts.still_failing += 1,
             Tried::Not(failure) => plan.failures.push(failure),
+            Tried::Gone => {}
         }
     }
     Ok(plan)
@@ -312,12 +342,7 @@ async fn advance(
     progress: &Progress,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let Counts {
-        replayed,
-        still_failing,
-        skipped,
-    } = progress.counts;
-    let done = replayed + still_failing + skipped;
+    let done = progress.counts.done();
     // Letters that are gone when their turn comes are not counted.
     let total = progress.total.map(|total| total.max(done));
     job.advance(tx, progress, done, total, now).await
@@ -338,7 +363,12 @@ pub async fn run_acknowledge(services: &Shared, job: &mut RunningJob) -> Result<
         let removed = store::delete_some(&mut tx, job.app_id, &input.filter, STEP).await?;
         done += i64::try_from(removed).unwrap_or(i64::MAX);
         let now = services.clock.now();
-        let shown = total.map(|total| total.max(done));
+        let shown = if removed == 0 {
+            // Others were gone before.
+            Some(done)
+        } else {
+            total.map(|total| total.max(done))
+        };
         job.advance(&mut tx, &(done, total), done, shown, now)
             .await?;
         tx.commit().await?;

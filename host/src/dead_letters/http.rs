@@ -8,7 +8,7 @@ use nudge_db::Timestamp;
 use nudge_http::body::OptionalJson;
 use nudge_http::csv::WantsCsv;
 use nudge_http::cursor::Cursors;
-use nudge_http::page::{Gathering, Page, PageQuery};
+use nudge_http::page::{self, Gathering, Page};
 use nudge_http::query::range;
 use nudge_http::{ApiError, Code, Data, Json, Params, ResourceId};
 use nudge_platform::audit::{self, Entry};
@@ -283,11 +283,7 @@ pub async fn list_dead_letters(
     WantsCsv(wants_csv): WantsCsv,
     Params(query): Params<ListQuery>,
 ) -> Result<Response, ApiError> {
-    let paging = PageQuery {
-        limit: query.limit,
-        cursor: query.cursor.clone(),
-    };
-    let limit = paging.limit()?;
+    let limit = page::limit(query.limit)?;
     let now = services.clock.now();
     let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
     let filter = Filter {
@@ -302,7 +298,7 @@ pub async fn list_dead_letters(
     }
     let list = format!("dead letters {} {filter:?}", scope.app.id);
     let cursors = Cursors::new(&services.secrets, list, now);
-    let before: Option<LetterPosition> = cursors.open(paging.cursor.as_deref())?;
+    let before: Option<LetterPosition> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let mut page = Gathering::new(limit as usize);
     while let Some(wanted) = page.wanted() {
@@ -333,11 +329,7 @@ pub async fn summarize_dead_letters(
     State(services): State<Shared>,
     Params(query): Params<SummaryQuery>,
 ) -> Result<Data<Page<GroupView>>, ApiError> {
-    let paging = PageQuery {
-        limit: query.limit,
-        cursor: query.cursor.clone(),
-    };
-    let limit = paging.limit()?;
+    let limit = page::limit(query.limit)?;
     let now = services.clock.now();
     let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
     let filter = Filter {
@@ -349,7 +341,7 @@ pub async fn summarize_dead_letters(
     };
     let list = format!("summary of dead letters {} {filter:?}", scope.app.id);
     let cursors = Cursors::new(&services.secrets, list, now);
-    let after: Option<GroupPosition> = cursors.open(paging.cursor.as_deref())?;
+    let after: Option<GroupPosition> = cursors.open(query.cursor.as_deref())?;
     let mut tx = services.db.read().await?;
     let until = match &after {
         Some(after) => after.until,

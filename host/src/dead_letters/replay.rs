@@ -268,7 +268,7 @@ async fn replay_trigger(
                 violations: failure.violations.clone(),
             });
         }
-        None => return Err(ApiError::new(Code::NotFound)),
+        Some(Tried::Gone) | None => return Err(ApiError::new(Code::NotFound)),
     }
     still_failing(services, app, id).await
 }
@@ -292,6 +292,8 @@ pub(super) enum Tried {
     Failed,
     /// It can't be tried, which is yet to be counted: the event is not there any more, or the campaign does not run.
     Not(Failure),
+    /// It is not there any longer: it was replayed, acknowledged or erased meanwhile.
+    Gone,
 }
 
 /// Runs the trigger stage of letters again, each in its subject's lane, after everything that is ahead of it
@@ -347,6 +349,7 @@ pub(super) async fn replay_triggers(
                 // It was paused meanwhile.
                 Fired { rests: true, .. } => not(NOT_ACTIVE),
                 Fired { failed: true, .. } => Tried::Failed,
+                Fired { gone: true, .. } => Tried::Gone,
                 Fired { .. } => Tried::Done,
             },
         });

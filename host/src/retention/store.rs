@@ -10,9 +10,9 @@ const STEP: i64 = 500;
 /// versions made are as old as their events.
 pub(super) async fn delete_letters(tx: &mut Tx, app_id: Uuid, before: Timestamp) -> Result<u64> {
     tx.sql(
-        "DELETE FROM dead_letters WHERE app_id = $1 AND id IN (
+        "DELETE FROM dead_letters WHERE (app_id = $1) IS TRUE AND id IN (
             SELECT id FROM dead_letters WHERE app_id = $1 AND received_at < $2 AND coalesce(kept_at, received_at) < $2
-            ORDER BY id LIMIT $3)",
+            ORDER BY coalesce(kept_at, received_at) LIMIT $3)",
     )
     .bind(app_id)
     .bind(before)
@@ -24,7 +24,7 @@ pub(super) async fn delete_letters(tx: &mut Tx, app_id: Uuid, before: Timestamp)
 /// Removes notes of an app that dead letters were replayed which were there before an instant; answers how many.
 pub(super) async fn forget_replays(tx: &mut Tx, app_id: Uuid, before: Timestamp) -> Result<u64> {
     tx.sql(
-        "DELETE FROM replayed_letters WHERE app_id = $1 AND id IN (
+        "DELETE FROM replayed_letters WHERE (app_id = $1) IS TRUE AND id IN (
             SELECT id FROM replayed_letters WHERE app_id = $1 AND received_at < $2
             ORDER BY received_at LIMIT $3)",
     )

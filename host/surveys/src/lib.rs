@@ -8,8 +8,9 @@
 //!   Abandonment by silence is never stored: it follows from the clock.
 //! - **A cursor of instructions is a position, and positions ascend as things become available** (`instructions/polling.rs`). Pages go by priority, so that a cursor
 //!   may also say how far its window is read.
-//! - **A person has one button of a survey** (`instructions/feedback.rs`). Whom it is for is asked when that person polls; what changes is written under the
-//!   subject's lock, with a new position where a cursor is to see it.
+//! - **A person has one button of a survey** (`instructions/feedback.rs`). Whom it is for is asked when that person polls and, while the poll waits, when the app or
+//!   the person changes: properties move the person's version in an app that has buttons. What changes is written under the subject's lock, with a new position
+//!   where a cursor is to see it.
 
 pub mod attempts;
 pub mod instructions;

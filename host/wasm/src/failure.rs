@@ -64,7 +64,15 @@ impl fmt::Display for Failure {
             Self::Memory => formatter.write_str("the plugin ran out of memory"),
             Self::OutputTooLarge => formatter.write_str("the plugin's output is too large"),
             Self::Refused { code, message } => {
-                write!(formatter, "the plugin refused ({code}): {message}")
+                formatter.write_str("the plugin refused")?;
+                if !code.is_empty() {
+                    write!(formatter, " ({code})")?;
+                }
+                if message.is_empty() {
+                    formatter.write_str(", and did not say why")
+                } else {
+                    write!(formatter, ": {message}")
+                }
             }
             Self::Unavailable => formatter.write_str("the host could not serve the plugin"),
         }
@@ -234,6 +242,22 @@ mod tests {
             &long,
         ] {
             assert!(!is_an_authors(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_without_a_reason_is_told_as_one() {
+        for (code, message, told) in [
+            ("c", "m", "the plugin refused (c): m"),
+            ("", "m", "the plugin refused: m"),
+            ("c", "", "the plugin refused (c), and did not say why"),
+            ("", "", "the plugin refused, and did not say why"),
+        ] {
+            let refused = Failure::Refused {
+                code: code.to_owned(),
+                message: message.to_owned(),
+            };
+            assert_eq!(refused.to_string(), told);
         }
     }
 

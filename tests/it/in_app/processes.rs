@@ -8,7 +8,7 @@ use tests::{Child, site};
 use super::{buys, message, message_with, of_event};
 use crate::concurrency::join;
 use crate::kills::{Remote, events};
-use crate::two_servers::node;
+use crate::two_servers::pair;
 
 /// What `kill -9` right after the answer leaves is made by the next start: each message once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -45,10 +45,7 @@ async fn messages_survive_a_kill_and_are_made_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_servers_make_messages_and_buttons_once() {
-    let url = tests::postgres::database().await;
-    let folder = TempDir::with_prefix("nudge-test-").unwrap();
-    let one = node(&url, folder.path(), "one").await;
-    let two = node(&url, folder.path(), "two").await;
+    let (_folder, one, two) = pair().await;
     let cap = json!({"perSubject": {"max": 5, "windowDays": "lifetime"}});
     message(&one, json!({"frequencyCap": cap})).await;
     let ada = one.session("ada").await;

@@ -6,7 +6,7 @@ use tests::session::{event_id, instruction_ids, text};
 use tests::{TestApp, on_both_backends};
 
 use super::{acknowledge, buys, message, of_event, of_user};
-use crate::guests::{activate_at, save_property, upload};
+use crate::guests::{break_personalization, save_property};
 use crate::identity::Backend;
 
 on_both_backends!(
@@ -339,18 +339,7 @@ async fn the_apps_pause_is_between_surveys_and_messages_too(app: &mut TestApp) {
 }
 
 async fn a_message_that_a_plugin_fails_on_is_made_once_it_is_mended(app: &mut TestApp) {
-    const PLUGIN: &str = "misbehaving-personalization";
-    upload(app, test_guests::MISBEHAVING_PERSONALIZATION.to_vec())
-        .await
-        .data(201);
-    let (root, parts) = (app.path(""), json!({"version": "1.0.0"}));
-    activate_at(app, &root, &app.admin(), PLUGIN, parts)
-        .await
-        .ok();
-    let slot = app.path("/plugin-slots/personalization");
-    app.put(&slot, &app.admin(), &json!({"plugin": PLUGIN}))
-        .await
-        .ok();
+    let slot = break_personalization(app).await;
     let source = json!({"kind": "user_property", "label": "far_item"});
     let spec = personalization(&source, &[("name", "name", "string")]);
     let variants =

@@ -110,7 +110,12 @@ impl Fcm {
 
     /// Answers the next request for an access token so, such as with 400 and `invalid_grant`.
     pub fn refuse_grant(&self, status: u16, error: &str) {
-        let body = json!({"error": error, "error_description": "refused by the test"});
+        self.refuse_grant_saying(status, error, "refused by the test");
+    }
+
+    /// Answers the next request for an access token so, with a description.
+    pub fn refuse_grant_saying(&self, status: u16, error: &str, description: &str) {
+        let body = json!({"error": error, "error_description": description});
         self.grants.answer_next(Reply::json(status, &body));
     }
 

@@ -1,5 +1,6 @@
-//! What the routes of surveys and of push campaigns have in common.
+//! What the routes of campaigns of all kinds have in common.
 
+use nudge_campaigns::campaign::{Change, removal};
 use nudge_campaigns::lifecycle::{Campaign, Content, Error};
 use nudge_campaigns::store::{self, Hold};
 use nudge_db::{Timestamp, Tx};
@@ -23,18 +24,21 @@ pub async fn find<C: Content>(
     Ok(found.ok_or(Error::NotFound)?)
 }
 
-/// A campaign of the caller's app that is about to be deleted: nobody changes it until the transaction ends. `if_match` is the
-/// caller's condition.
-pub async fn hold<C: Content>(
+/// Deletes a campaign of the caller's app and adds that to the audit log. `if_match` is the caller's condition: nobody changes the
+/// campaign until the transaction ends.
+pub async fn delete<C: Content>(
     tx: &mut Tx,
     scope: &Scope,
     id: Uuid,
     if_match: IfMatch,
-) -> Result<Campaign<C>, ApiError> {
-    let held: Option<Campaign<C>> = store::hold(tx, scope.app.id, id, Hold::Alone).await?;
+    now: Timestamp,
+) -> Result<(), ApiError> {
+    let app_id = scope.app.id;
+    let held: Option<Campaign<C>> = store::hold(tx, app_id, id, Hold::Alone).await?;
     let campaign = held.ok_or(Error::NotFound)?;
     if_match.check(campaign.version)?;
-    Ok(campaign)
+    removal::delete(tx, app_id, C::KIND, id, &scope.actor, now).await?;
+    Ok(record(tx, scope, Change::Deleted, &campaign, Map::new(), now).await?)
 }
 
 /// What a campaign says once a merge patch is applied. `if_match` is the caller's condition.
@@ -51,7 +55,7 @@ pub fn patched<C: Content>(
 pub async fn record<C: Content>(
     tx: &mut Tx,
     scope: &Scope,
-    action: &'static str,
+    change: Change,
     campaign: &Campaign<C>,
     patch: Map<String, Value>,
     now: Timestamp,
@@ -60,5 +64,6 @@ pub async fn record<C: Content>(
     let mut detail = patch;
     detail.insert("version".to_owned(), json!(campaign.version));
     detail.insert("status".to_owned(), json!(campaign.content.status()));
+    let action = C::KIND.action(change);
     scope.record(tx, action, resource, detail.into(), now).await
 }

@@ -2,4 +2,4 @@
 
 pub mod ending;
 pub mod http;
-pub mod survey_removal;
+pub mod removal_steps;

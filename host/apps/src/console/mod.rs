@@ -54,6 +54,11 @@ pub struct Grants {
     pub operator: bool,
 }
 
+/// Ends all sessions and takes back all links and logins. A database that was restored has some that were ended or used since.
+pub async fn sign_everybody_out(tx: &mut Tx) -> nudge_db::Result<()> {
+    store::clear(tx).await
+}
+
 /// A secret of 32 random bytes, in base 62.
 struct Secret {
     text: String,

@@ -205,6 +205,18 @@ pub(super) async fn take_login(
     .await
 }
 
+/// Removes all sessions, links and logins.
+pub(super) async fn clear(tx: &mut Tx) -> Result<()> {
+    for statement in [
+        "DELETE FROM console_sessions",
+        "DELETE FROM console_links",
+        "DELETE FROM console_logins",
+    ] {
+        tx.sql(statement).execute().await?;
+    }
+    Ok(())
+}
+
 /// Whether anything is past its end.
 pub(super) async fn has_ended(tx: &mut Tx, now: Timestamp, used_before: Timestamp) -> Result<bool> {
     let found: i64 = tx

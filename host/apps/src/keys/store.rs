@@ -152,20 +152,14 @@ pub async fn list(
     before: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<KeyRow>> {
-    let mut statement = tx
-        .sql(
-            "SELECT id, kind, name, scopes, created_at, last_used_at, expires_at FROM keys
+    tx.sql(
+        "SELECT id, kind, name, scopes, created_at, last_used_at, expires_at FROM keys
              WHERE revoked_at IS NULL AND app_id = $1",
-        )
-        .bind(app_id);
-    if let Some(before) = before {
-        statement = statement.push(" AND id < ").push_bind(before);
-    }
-    statement
-        .push(" ORDER BY id DESC LIMIT ")
-        .push_bind(limit)
-        .fetch_all()
-        .await
+    )
+    .bind(app_id)
+    .newest_below(before, limit)
+    .fetch_all()
+    .await
 }
 
 /// How many keys of an app work.

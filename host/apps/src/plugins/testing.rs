@@ -21,7 +21,7 @@ use super::requests::PluginPath;
 use crate::auth::{Admin, Operator};
 use crate::services::{Services, Shared};
 
-/// Trials of a version, of an app and of the server.
+/// Tests of a version, of an app and of the server.
 pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(test_plugin_version))

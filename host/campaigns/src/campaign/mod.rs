@@ -1,6 +1,7 @@
 //! What surveys, push campaigns and in-app messages have in common: how they are saved, what they wait for while they run, and what a
 //! firing of theirs brings about.
 
+pub mod removal;
 pub mod size;
 
 use std::sync::Arc;
@@ -94,6 +95,19 @@ pub enum CampaignAction {
     Show(Arc<Showing>),
 }
 
+/// How a campaign is changed, as the audit log tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Somebody made it.
+    Created,
+    /// Somebody changed it.
+    Updated,
+    /// The server ended it.
+    Completed,
+    /// Somebody deleted it.
+    Deleted,
+}
+
 /// What sort of campaign it is. Caps and pauses are counted by it (contract 8).
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, EnumString, IntoStaticStr,
@@ -125,6 +139,20 @@ impl Kind {
         match self {
             Self::Survey => "survey",
             Self::Push | Self::InApp => "campaign",
+        }
+    }
+
+    /// The name of a change of a campaign of the kind in the audit log.
+    pub fn action(self, change: Change) -> &'static str {
+        match (self, change) {
+            (Self::Survey, Change::Created) => "survey.created",
+            (Self::Survey, Change::Updated) => "survey.updated",
+            (Self::Survey, Change::Completed) => "survey.completed",
+            (Self::Survey, Change::Deleted) => "survey.deleted",
+            (Self::Push | Self::InApp, Change::Created) => "campaign.created",
+            (Self::Push | Self::InApp, Change::Updated) => "campaign.updated",
+            (Self::Push | Self::InApp, Change::Completed) => "campaign.completed",
+            (Self::Push | Self::InApp, Change::Deleted) => "campaign.deleted",
         }
     }
 

@@ -119,18 +119,13 @@ pub async fn list(
     before: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<(Definition, usize)>> {
-    let mut statement = tx
+    let rows: Vec<Row> = tx
         .sql(
             "SELECT id, app_id, name, version, status, body, created_at, updated_at
              FROM definitions WHERE app_id = $1",
         )
-        .bind(app_id);
-    if let Some(before) = before {
-        statement = statement.push(" AND id < ").push_bind(before);
-    }
-    let rows: Vec<Row> = statement
-        .push(" ORDER BY id DESC LIMIT ")
-        .push_bind(limit)
+        .bind(app_id)
+        .newest_below(before, limit)
         .fetch_all()
         .await?;
     let read = |row: Row| {

@@ -5,7 +5,6 @@ pub mod showing;
 
 use std::sync::Arc;
 
-use nudge_db::{Timestamp, Tx};
 use nudge_plugin_runtime::{Deciders, Plugins};
 use serde_json::Value;
 use uuid::Uuid;
@@ -14,9 +13,8 @@ use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
 use crate::lifecycle::{self, CommonContent, Error, Presented};
 use crate::runs::Manner;
 use crate::segments::Audiences;
-use crate::store;
-use crate::surveys::removal;
 use crate::trigger::Terms;
+use crate::variants;
 pub use content::{Content, Mode, Variant};
 pub use showing::{Prepared, Showing};
 
@@ -60,6 +58,21 @@ impl lifecycle::Content for Content {
             Mode::Scheduled => Manner::Scheduled,
         }
     }
+
+    async fn validate(
+        &self,
+        plugins: &Plugins,
+        deciders: &Deciders,
+        segments: &Audiences,
+        before: Option<&Self>,
+    ) -> Result<(), Error> {
+        variants::check(plugins, deciders, segments, self, before).await
+    }
+
+    fn identify_variants(&mut self, before: Option<&Self>, new_id: impl Fn() -> Uuid) {
+        let before = before.map(|before| before.variants.as_slice());
+        variants::Content::identify(self, before.unwrap_or_default(), new_id);
+    }
 }
 
 impl Presented for Content {
@@ -79,20 +92,4 @@ impl Presented for Content {
         let action = CampaignAction::Show(Arc::new(showing.await?));
         lifecycle::active(plugins, deciders, segments, campaign, action, before).await
     }
-}
-
-/// Removes an in-app message with everything that hangs on it. Its instructions go by a job that the transaction queues;
-/// nothing leads there without the campaign.
-pub async fn delete(
-    tx: &mut Tx,
-    app_id: Uuid,
-    id: Uuid,
-    actor: &str,
-    now: Timestamp,
-) -> Result<(), Error> {
-    if !store::delete(tx, app_id, Kind::InApp, id).await? {
-        return Err(Error::NotFound);
-    }
-    removal::begin_campaign(tx, app_id, id, actor, now).await?;
-    Ok(crate::apps::bump_version(tx, app_id, now).await?)
 }

@@ -28,7 +28,12 @@ pub struct Message {
 }
 
 impl Message {
-    /// When it is not worth sending any longer; none: it always is, as one that is for now or never.
+    /// Whether it is for now or never: a second attempt would be too late.
+    pub fn is_for_now(&self) -> bool {
+        self.options.ttl_seconds == Some(0)
+    }
+
+    /// When it is not worth sending any longer; none: it always is, or it [is for now or never](Self::is_for_now).
     pub fn expires_at(&self) -> Option<Timestamp> {
         let lifetime = self.options.ttl_seconds.filter(|seconds| *seconds > 0)?;
         Some(self.created_at.plus(Duration::from_secs(lifetime.into())))

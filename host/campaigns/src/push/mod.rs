@@ -15,18 +15,17 @@ pub mod verdict;
 
 use std::sync::Arc;
 
-use nudge_db::{Timestamp, Tx};
 use serde_json::Value;
 use uuid::Uuid;
 
 pub use crate::campaign::Status;
 use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
+pub use crate::lifecycle::Error;
 use crate::lifecycle::{self, CommonContent};
-pub use crate::lifecycle::{Error, create, update};
 use crate::runs::Manner;
 use crate::segments::Audiences;
-use crate::store;
 use crate::trigger::Terms;
+use crate::variants;
 pub use content::{Content, Mode, Variant};
 use nudge_plugin_runtime::{Deciders, Plugins};
 pub use sending::{Prepared, Sending};
@@ -74,6 +73,21 @@ impl lifecycle::Content for Content {
             Mode::Broadcast => Manner::Broadcast,
         }
     }
+
+    async fn validate(
+        &self,
+        plugins: &Plugins,
+        deciders: &Deciders,
+        segments: &Audiences,
+        before: Option<&Self>,
+    ) -> Result<(), Error> {
+        variants::check(plugins, deciders, segments, self, before).await
+    }
+
+    fn identify_variants(&mut self, before: Option<&Self>, new_id: impl Fn() -> Uuid) {
+        let before = before.map(|before| before.variants.as_slice());
+        variants::Content::identify(self, before.unwrap_or_default(), new_id);
+    }
 }
 
 /// The forms in which an active campaign runs: how it makes messages and, unless backends ask for each of them,
@@ -101,12 +115,4 @@ pub async fn run(
     let action = CampaignAction::Send(Arc::clone(&sending));
     let running = lifecycle::active(plugins, deciders, segments, campaign, action, before.1);
     Ok((sending, Some(running.await?)))
-}
-
-/// Removes a campaign with what plugins keep for it. Its deliveries stay: they are what became of it.
-pub async fn delete(tx: &mut Tx, app_id: Uuid, id: Uuid, now: Timestamp) -> Result<(), Error> {
-    if !store::delete(tx, app_id, Kind::Push, id).await? {
-        return Err(Error::NotFound);
-    }
-    Ok(crate::apps::bump_version(tx, app_id, now).await?)
 }

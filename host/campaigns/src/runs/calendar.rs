@@ -188,6 +188,38 @@ impl Plan {
         Some(next).filter(|next| self.lasts(next.begins_at))
     }
 
+    /// The newest run and the next one as they are to be where the clock was set back since they were noted; none: they stay. One
+    /// run is passed over at the most: the clock that was ahead may have begun it. `last` is the occasion of the newest run.
+    pub fn replanned(
+        &self,
+        last: Option<Timestamp>,
+        next: Option<Run>,
+        now: Timestamp,
+    ) -> Option<(Option<Timestamp>, Option<Run>)> {
+        let mut first = self.next(None, now)?;
+        let Some(last) = last else {
+            let is_too_late = next.is_some_and(|next| first.begins_at < next.begins_at);
+            return is_too_late.then_some((None, Some(first)));
+        };
+        while first.begins_at <= now {
+            first = self.after(first)?;
+        }
+        let second = self.after(first)?;
+        let is_too_late = match next {
+            Some(next) => second.begins_at < next.begins_at,
+            None => first.occasion < last,
+        };
+        is_too_late.then_some((Some(first.occasion), next.and(Some(second))))
+    }
+
+    /// When a run that has begun reaches its last people, at the latest.
+    pub fn reaches_by(&self, now: Timestamp) -> Timestamp {
+        match (&self.rule, &self.zone) {
+            (Some(_), None) => shifted(now, FURTHEST_AHEAD_HOURS + FURTHEST_BEHIND_HOURS),
+            _ => now,
+        }
+    }
+
     /// When a run has reached everybody.
     fn ends_at(&self, run: Run) -> Timestamp {
         match (&self.rule, &self.zone) {

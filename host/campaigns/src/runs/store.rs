@@ -89,6 +89,50 @@ pub async fn lock(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Option
     row.map(Row::read).transpose()
 }
 
+/// Campaigns, of all apps, whose newest run or whose next one is later than an instant, from behind one on. A row that can't be
+/// read is no other campaign's trouble.
+pub async fn later_than(
+    tx: &mut Tx,
+    latest: Timestamp,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<(Uuid, Result<Planned>)>> {
+    let rows: Vec<Row> = tx
+        .sql(
+            "SELECT campaign_id, app_id, kind, plan, next_at, next_occasion, last_at, job_id
+             FROM campaign_runs WHERE campaign_id > $2 AND (next_at > $1 OR last_at > $1)
+             ORDER BY campaign_id LIMIT $3",
+        )
+        .bind(latest)
+        .bind(after)
+        .bind(limit)
+        .fetch_all()
+        .await?;
+    let planned = rows.into_iter().map(|row| (row.campaign_id, row.read()));
+    Ok(planned.collect())
+}
+
+/// Notes the newest run of a campaign and the next one anew.
+pub async fn replan(
+    tx: &mut Tx,
+    planned: &Planned,
+    last: Option<Timestamp>,
+    next: Option<Run>,
+) -> Result<()> {
+    tx.sql(
+        "UPDATE campaign_runs SET last_at = $3, next_at = $4, next_occasion = $5
+         WHERE app_id = $1 AND campaign_id = $2",
+    )
+    .bind(planned.app_id)
+    .bind(planned.campaign_id)
+    .bind(last)
+    .bind(next.map(|run| run.begins_at))
+    .bind(next.map(|run| run.occasion))
+    .execute()
+    .await?;
+    Ok(())
+}
+
 /// Adds a campaign.
 pub async fn insert(
     tx: &mut Tx,

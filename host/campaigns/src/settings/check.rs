@@ -229,6 +229,15 @@ mod tests {
     }
 
     #[test]
+    fn consent_that_is_required_is_absent_until_it_is_given() {
+        for required in [false, true] {
+            let consent = super::super::Consent { required };
+            assert_eq!(consent.grants(None), !required);
+            assert!(consent.grants(Some(true)) && !consent.grants(Some(false)));
+        }
+    }
+
+    #[test]
     fn ranges_hold_at_their_limits_and_one_past_them() {
         let none: [&str; 0] = [];
         assert_eq!(wrong(|_| {}), none);

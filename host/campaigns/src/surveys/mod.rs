@@ -3,7 +3,6 @@
 pub mod flow;
 pub mod localization;
 mod payload;
-pub mod removal;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +15,8 @@ use uuid::Uuid;
 
 pub use crate::campaign::Status;
 use crate::campaign::{ActiveCampaign, CampaignAction, Kind};
+pub use crate::lifecycle::Error;
 use crate::lifecycle::{self, Campaign, CommonContent, Content as _, Presented, check_terms};
-pub use crate::lifecycle::{Error, create, update};
 use crate::runs::Manner;
 use crate::segments::Audiences;
 use crate::store::{self, Stored};
@@ -173,6 +172,16 @@ impl lifecycle::Content for Content {
             Mode::OnDemand | Mode::LinkOnly => Manner::Never,
         }
     }
+
+    async fn validate(
+        &self,
+        plugins: &Plugins,
+        deciders: &Deciders,
+        segments: &Audiences,
+        before: Option<&Self>,
+    ) -> Result<(), Error> {
+        check(plugins, deciders, segments, self, before).await
+    }
 }
 
 impl Presented for Content {
@@ -193,7 +202,7 @@ impl Presented for Content {
 ///
 /// What a survey waits for is not asked of its plugin again where nothing of it changes and it does not run: a
 /// survey whose plugin has become another can always be stopped.
-pub async fn check(
+async fn check(
     plugins: &Plugins,
     deciders: &Deciders,
     segments: &Audiences,
@@ -321,10 +330,7 @@ impl Content {
     /// Whether its schedule has begun and is not over. Days and hours are not asked: who opens a survey is not disturbed by it.
     pub fn is_open_at(&self, now: Timestamp) -> bool {
         let schedule = Schedule::read(self.schedule.as_ref(), "/schedule");
-        schedule.is_ok_and(|schedule| {
-            schedule.start_at.is_none_or(|start_at| start_at <= now)
-                && schedule.end_at.is_none_or(|end_at| now < end_at)
-        })
+        schedule.is_ok_and(|schedule| schedule.is_within(now))
     }
 
     /// Whether instructions come with an attempt, so that no request starts one.
@@ -347,22 +353,6 @@ pub fn max_responses_of(survey: &Stored) -> nudge_db::Result<Option<i64>> {
 
 fn responses_of(body: &Value) -> Option<i64> {
     whole(body.pointer("/schedule/maxResponses")?)
-}
-
-/// Removes a survey with everything that hangs on it. What there may be a great deal of goes by a job that the
-/// transaction queues; nothing leads there without the survey.
-pub async fn delete(
-    tx: &mut Tx,
-    app_id: Uuid,
-    id: Uuid,
-    actor: &str,
-    now: Timestamp,
-) -> Result<(), Error> {
-    if !store::delete(tx, app_id, Kind::Survey, id).await? {
-        return Err(Error::NotFound);
-    }
-    removal::begin(tx, app_id, id, actor, now).await?;
-    Ok(crate::apps::bump_version(tx, app_id, now).await?)
 }
 
 #[cfg(test)]

@@ -159,6 +159,12 @@ impl Schedule {
         }
     }
 
+    /// Whether it has begun by an instant and is not over. Days and hours are not asked.
+    pub fn is_within(&self, now: Timestamp) -> bool {
+        self.start_at.is_none_or(|start_at| start_at <= now)
+            && self.end_at.is_none_or(|end_at| now < end_at)
+    }
+
     /// Whether something may be fired for a subject at an instant. `subject` is the subject's zone, `app` the
     /// app's quiet hours, which are by it.
     pub fn opening(&self, now: Timestamp, subject: Option<&str>, app: Option<Quiet>) -> Opening {
@@ -168,8 +174,7 @@ impl Schedule {
         if self.end_at.is_some_and(|end_at| now >= end_at) {
             return Opening::Closed(Suppression::Ended);
         }
-        let in_zone = !self.days.is_empty() || !self.windows.is_empty() || self.quiet.is_some();
-        if !in_zone && app.is_none() {
+        if !self.is_by_clock() && app.is_none() {
             return Opening::Open;
         }
         let zone = self.zone.of(subject);
@@ -205,6 +210,24 @@ impl Schedule {
             }
         }
         Opening::Closed(Suppression::QuietHours)
+    }
+
+    /// When it may open after an instant: at its start or, by days and hours, with the next minute. None: no time that passes
+    /// opens it.
+    pub fn may_open_at(&self, now: Timestamp) -> Option<Timestamp> {
+        if self.start_at.is_some_and(|start_at| now < start_at) {
+            return self.start_at;
+        }
+        let is_over = self.end_at.is_some_and(|end_at| now >= end_at);
+        // Offsets of time zones are whole minutes.
+        let next_minute = now.seconds().div_euclid(60).saturating_add(1);
+        let next = Timestamp::from_seconds(next_minute.saturating_mul(60));
+        (self.is_by_clock() && !is_over).then_some(next)
+    }
+
+    /// Whether it has days, windows or quiet hours.
+    fn is_by_clock(&self) -> bool {
+        !self.days.is_empty() || !self.windows.is_empty() || self.quiet.is_some()
     }
 
     /// Whether days and windows let something be fired at an instant.

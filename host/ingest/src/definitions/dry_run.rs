@@ -24,7 +24,7 @@ use super::recent;
 use crate::services::{Services, Shared};
 use crate::validation::{self, Verdict};
 
-/// Trials of a definition.
+/// Dry runs of a definition.
 pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new().routes(routes!(dry_run_event_definition))
 }

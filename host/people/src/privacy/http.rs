@@ -26,6 +26,9 @@ pub fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(list_deletions))
 }
 
+/// What a body that names somebody unknown is told.
+pub(super) const UNKNOWN_PERSON: &str = "the app has no such person; check the id in the body";
+
 /// The longest id of a person, in characters.
 const MOST_ID: usize = 256;
 
@@ -174,7 +177,7 @@ pub async fn delete_person(
         now,
     )
     .await?
-    .ok_or_else(|| ApiError::new(Code::NotFound))?;
+    .ok_or_else(|| ApiError::because(Code::NotFound, UNKNOWN_PERSON))?;
     let job = store::find(&mut tx, app_id, queued.job_id)
         .await?
         .ok_or_else(|| ApiError::new(Code::NotFound))?;

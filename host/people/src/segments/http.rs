@@ -338,7 +338,7 @@ pub async fn preview_segment(
     let (deciders, audiences) = (&app.deciders, &app.segments.audiences);
     let conditions = segments::conditions(&services.plugins, deciders, audiences, &input.audience);
     let found = preview::preview(&services, app.id, &conditions.await?).await?;
-    let mut tx = services.db.snapshot().await?;
+    let mut tx = services.db.repeatable_read().await?;
     let data = PreviewView {
         count: found.count,
         total: found.total,
@@ -362,7 +362,7 @@ pub async fn list_segment_members(
     let list = format!("segment members {app_id} {id}");
     let cursors = Cursors::new(&services.secrets, list, now);
     let before: Option<Uuid> = cursors.open(query.cursor.as_deref())?;
-    let mut tx = services.db.snapshot().await?;
+    let mut tx = services.db.repeatable_read().await?;
     let segment = find(&mut tx, &scope, id).await?;
     let before = before.unwrap_or(Uuid::max());
     let found = members::members(&mut tx, app_id, id, before, i64::from(limit) + 1).await?;

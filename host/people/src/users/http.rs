@@ -10,7 +10,7 @@ use nudge_apps::auth::Viewer;
 use nudge_db::Tx;
 use nudge_http::csv::{self, WantsCsv};
 use nudge_http::cursor::Cursors;
-use nudge_http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, PageQuery, checked_limit};
+use nudge_http::page::{self, DEFAULT_LIMIT, Gathering, MOST, Page, checked_limit};
 use nudge_http::query::range;
 use nudge_http::{ApiError, Code, Data, Params, ResourceName};
 use nudge_platform::clock;
@@ -237,11 +237,7 @@ pub async fn list_users(
         let detail = format!("q has at most {MOST_SEARCH} characters");
         return Err(ApiError::field("/q", "too_long", detail));
     }
-    let paging = PageQuery {
-        limit: query.limit,
-        cursor: query.cursor,
-    };
-    let limit = paging.limit()? as usize;
+    let limit = page::limit(query.limit)? as usize;
     let search = text.as_deref().map(Search::new);
     if wants_csv {
         return rows(services, scope.app.id, search).await;
@@ -250,10 +246,10 @@ pub async fn list_users(
     let names = search.as_ref().map(|search| &search.names.0);
     let list = format!("users {app_id} {names:?}");
     let cursors = Cursors::new(&services.secrets, list, now);
-    let bookmark: Option<Bookmark> = cursors.open(paging.cursor.as_deref())?;
+    let bookmark: Option<Bookmark> = cursors.open(query.cursor.as_deref())?;
 
     // Somebody may become one with another person meanwhile: whoever is found still has what is theirs.
-    let mut tx = services.db.snapshot().await?;
+    let mut tx = services.db.repeatable_read().await?;
     let (total, scanned) = match &bookmark {
         Some(bookmark) => {
             let (count, at_least) = (bookmark.count, bookmark.at_least);
@@ -304,7 +300,7 @@ async fn rows(
     let read = move |after: Option<UserPosition>| {
         let (services, search) = (Arc::clone(&services), Arc::clone(&search));
         async move {
-            let mut tx = services.db.snapshot().await?;
+            let mut tx = services.db.repeatable_read().await?;
             let most = MOST as usize;
             let found = match &*search {
                 Some(search) => super::search(&mut tx, app_id, search, after, most, None).await?,
@@ -405,7 +401,7 @@ pub async fn get_user(
 ) -> Result<Data<UserDetail>, ApiError> {
     let app_id = scope.app.id;
     // Whoever is found may become one with another person meanwhile, who has it all from then on.
-    let mut tx = services.db.snapshot().await?;
+    let mut tx = services.db.repeatable_read().await?;
     let named = query.find(&mut tx, app_id, &name).await?;
     let id = named.subject_id;
     let person = store::people(&mut tx, app_id, &[id]).await?.pop();
@@ -447,15 +443,15 @@ pub async fn get_user_called_properties(
 
 impl ProfileView {
     fn new(person: Person, user: UserView, app: &App) -> Self {
-        let default = !app.settings.consent.required;
+        let consent = &app.settings.consent;
         Self {
             user,
             identified: person.external_id.is_some(),
             locale: person.locale,
             timezone: person.timezone,
             consent: ConsentView {
-                analytics: person.analytics_consent.unwrap_or(default),
-                messaging: person.messaging_consent.unwrap_or(default),
+                analytics: consent.grants(person.analytics_consent),
+                messaging: consent.grants(person.messaging_consent),
                 updated_at: person.consent_at.map(clock::to_text),
             },
         }
@@ -516,7 +512,7 @@ pub async fn list_user_events(
     let cursors = Cursors::new(&services.secrets, list, now);
     let after: Option<TimelinePosition> = cursors.open(query.cursor.as_deref())?;
     // Whoever is found may become one with another person meanwhile, who has the aliases from then on.
-    let mut tx = services.db.snapshot().await?;
+    let mut tx = services.db.repeatable_read().await?;
     let named = NameQuery::of(query.id_kind);
     let named = named.find(&mut tx, app_id, &name).await?;
     let aliases = store::aliases(&mut tx, app_id, &[named.subject_id]).await?;

@@ -4,7 +4,7 @@ use axum::extract::State;
 use nudge_apps::auth::{Editor, Viewer};
 use nudge_db::Timestamp;
 use nudge_http::cursor::Cursors;
-use nudge_http::page::{Page, PageQuery};
+use nudge_http::page::{self, Page};
 use nudge_http::{ApiError, Code, Data, Params, ResourceId};
 use nudge_platform::{clock, id};
 use nudge_plugin_runtime::cases::Difference;
@@ -155,18 +155,14 @@ async fn list(
     app_id: Uuid,
     query: &ListQuery,
 ) -> Result<Page<DecisionView>, ApiError> {
-    let paging = PageQuery {
-        limit: query.limit,
-        cursor: query.cursor.clone(),
-    };
-    let limit = paging.limit()? as usize;
+    let limit = page::limit(query.limit)? as usize;
     let now = services.clock.now();
     let list = format!(
         "decisions {app_id} {:?} {:?} {:?}",
         query.campaign_id, query.event_id, query.subject_id
     );
     let cursors = Cursors::new(&services.secrets, list, now);
-    let position: Option<Uuid> = cursors.open(paging.cursor.as_deref())?;
+    let position: Option<Uuid> = cursors.open(query.cursor.as_deref())?;
     let mut before = position.unwrap_or(Uuid::max());
     let mut items = Vec::new();
     let (mut scanned, mut scanned_bytes) = (0, 0);

@@ -23,6 +23,7 @@ use nudge_db::Timestamp;
 use nudge_platform::clock;
 use nudge_records::dead_letters::store::FoundLetter;
 use nudge_records::dead_letters::{self, Letter};
+use nudge_records::deliveries::Status;
 use nudge_records::events::store::Stored;
 use nudge_records::subjects;
 use serde::Serialize;
@@ -62,7 +63,7 @@ pub enum ExplainedOutcome {
 #[schema(as = ExplainStep)]
 pub struct Step {
     /// What: `event`, `consent`, `status`, `trigger`, `filter`, `occurrence`, `delay`, `audience_leaf`, `audience`,
-    /// `sample`, `schedule`, `caps`, `personalization`, or what a plugin of the app's own calls it.
+    /// `sample`, `schedule`, `caps`, `personalization`, `delivery`, or what a plugin of the app's own calls it.
     pub check: String,
     /// Whether it holds.
     pub passed: bool,
@@ -381,7 +382,8 @@ fn outcome(trace: &store::Trace, held_back: bool) -> (ExplainedOutcome, Option<S
         return (ExplainedOutcome::Suppressed, Some(step));
     }
     if trace.issued.is_some() {
-        return (ExplainedOutcome::Fired, None);
+        let step = trace.delivery.as_ref().and_then(delivery);
+        return (ExplainedOutcome::Fired, step);
     }
     if let Some(until) = trace.deferred_until {
         let until = clock::to_text(until);
@@ -400,6 +402,21 @@ fn outcome(trace: &store::Trace, held_back: bool) -> (ExplainedOutcome, Option<S
         (false, false) => ExplainedOutcome::NotFired,
     };
     (outcome, None)
+}
+
+/// Where the push message of a firing stands; none: it is past its retention, and only counts.
+fn delivery(made: &store::MadeDelivery) -> Option<Step> {
+    let status = Status::of_name(&made.status)?;
+    let arrives = !matches!(
+        status,
+        Status::Failed | Status::Bounced | Status::Skipped | Status::Cancelled
+    );
+    let mut detail = format!("the delivery {} is {}", made.id, status.name());
+    if let Some(reason) = &made.reason {
+        detail.push_str(": ");
+        detail.push_str(reason);
+    }
+    Some(Step::new("delivery", arrives, detail))
 }
 
 /// What the plugin checked of the event. A campaign that waits for a segment's changes is fired by no event.

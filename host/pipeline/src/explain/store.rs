@@ -11,6 +11,8 @@ use uuid::Uuid;
 pub struct Trace {
     /// When the instruction was issued, or the delivery made.
     pub issued: Option<Timestamp>,
+    /// The push message that was made.
+    pub delivery: Option<MadeDelivery>,
     /// Why there is none, if that was noted for this very event.
     pub suppressed_by: Option<String>,
     /// When that was noted.
@@ -38,6 +40,18 @@ impl Trace {
             ..self
         }
     }
+}
+
+/// A push message that an event caused.
+#[derive(Debug, nudge_db::FromRow)]
+pub struct MadeDelivery {
+    /// Its id.
+    pub id: Uuid,
+    /// Where it stands.
+    pub status: String,
+    /// Why.
+    pub reason: Option<String>,
+    created_at: Timestamp,
 }
 
 #[derive(nudge_db::FromRow)]
@@ -68,10 +82,11 @@ pub async fn trace(
     stored: &Stored,
 ) -> Result<Trace> {
     let mut trace = Trace::default();
+    // By the person: without statistics SQLite would read all of the campaign's.
     let instruction: Option<InstructionRow> = tx
         .sql(
             "SELECT created_at, suppressed_by FROM instructions
-             WHERE app_id = $1 AND subject_id = $2 AND campaign_id = $3 AND trigger_event_id = $4
+             WHERE app_id = $1 AND subject_id = $2 AND (campaign_id = $3) IS TRUE AND trigger_event_id = $4
              ORDER BY CASE WHEN suppressed_by IS NULL THEN 0 ELSE 1 END, created_at LIMIT 1",
         )
         .bind(app_id)
@@ -88,18 +103,19 @@ pub async fn trace(
             trace.issued = Some(row.created_at);
         }
     }
-    let delivery: Option<Timestamp> = tx
+    trace.delivery = tx
         .sql(
-            "SELECT created_at FROM deliveries
+            "SELECT id, status, reason, created_at FROM deliveries
              WHERE app_id = $1 AND subject_id = $2 AND campaign_id = $3 AND event_id = $4 ORDER BY created_at LIMIT 1",
         )
         .bind(app_id)
         .bind(subject_id)
         .bind(campaign_id)
         .bind(stored.event.id)
-        .fetch_value()
+        .fetch_optional()
         .await?;
-    trace.issued = trace.issued.or(delivery);
+    let made = trace.delivery.as_ref().map(|delivery| delivery.created_at);
+    trace.issued = trace.issued.or(made);
     (trace.deferred_until, trace.timer) =
         waiting(tx, (app_id, campaign_id, subject_id), stored.seq).await?;
     let pending: Option<i64> = tx
@@ -140,11 +156,12 @@ async fn waiting(
     (app_id, campaign_id, subject_id): (Uuid, Uuid, Uuid),
     seq: i64,
 ) -> Result<(Option<Timestamp>, Option<WaitingTimer>)> {
+    // For the order alone SQLite would read all of the campaign's.
     let deferred: Option<Timestamp> = tx
         .sql(
             "SELECT due_at FROM occasions
              WHERE app_id = $1 AND campaign_id = $2 AND subject_id = $3 AND event_seq = $4 AND firing_id IS NOT NULL
-             ORDER BY due_at LIMIT 1",
+             ORDER BY due_at + 0 LIMIT 1",
         )
         .bind(app_id)
         .bind(campaign_id)

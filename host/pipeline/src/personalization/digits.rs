@@ -125,10 +125,15 @@ fn is_whole(text: &str) -> bool {
 
 /// A text that begins with the digits of a rounded number, in groups or not, with the digits that it had.
 fn with_digits(text: &str, number: f64, digits: &str) -> String {
-    let shown = format!("{:.0}", number.abs());
+    let number = number.abs();
     let exact = digits.trim_start_matches('-');
-    let first = || text.chars().filter(char::is_ascii_digit).take(shown.len());
-    if shown.len() != exact.len() || !first().eq(shown.chars()) {
+    let begins_with = |shown: &String| {
+        let first = text.chars().filter(char::is_ascii_digit);
+        shown.len() == exact.len() && first.take(shown.len()).eq(shown.chars())
+    };
+    // Plugins write all digits of a rounded number, or the fewest that name it and noughts after them.
+    let forms = [format!("{number:.0}"), number.to_string()];
+    if !forms.iter().any(begins_with) {
         return text.to_owned();
     }
     let mut exact = exact.chars();
@@ -155,6 +160,14 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(with_digits(text, number, "9007199254740993"), expected);
+        }
+        let number = 1_234_567_890_123_456_800.0;
+        for (text, expected) in [
+            ("1234567890123456800", "1234567890123456789"),
+            ("1234567890123456768", "1234567890123456789"),
+            ("-1,234,567,890,123,456,800", "-1,234,567,890,123,456,789"),
+        ] {
+            assert_eq!(with_digits(text, number, "1234567890123456789"), expected);
         }
         let longer = with_digits("10000000000000000", 1e16, "9999999999999999");
         assert_eq!(longer, "10000000000000000");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nudge_campaigns::campaign::Kind;
 use nudge_campaigns::runs::calendar::Plan;
-use nudge_db::Timestamp;
+use nudge_db::{Timestamp, Tx};
 use nudge_platform::jobs::{Error, RunningJob};
 use nudge_platform::{clock, id};
 use nudge_records::scheduled_work::{self, ClaimedOccasion, NewOccasion};
@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::{run_state, store};
 use crate::runs::run_state::RunState;
 use crate::services::Services;
+use crate::setback::LEEWAY_AMONG_OTHERS;
 
 /// The kind of the job.
 pub const KIND: &str = "campaign.run";
@@ -60,6 +61,20 @@ impl Input {
             .is_some_and(|(next, now)| self.plan.reaches(next, timezone) <= now);
         (!is_late && !has_next).then_some(at)
     }
+}
+
+/// The plan by which a run was begun; none: its job is gone.
+pub(super) async fn plan(
+    tx: &mut Tx,
+    app_id: Uuid,
+    job_id: Uuid,
+) -> nudge_db::Result<Option<Plan>> {
+    let input = store::input_of(tx, app_id, job_id).await?;
+    let input = input.map(|input| serde_json::from_str::<Input>(&input));
+    let input = input
+        .transpose()
+        .map_err(|cause| nudge_db::Error::corrupt("jobs", "input", cause))?;
+    Ok(input.map(|input| input.plan))
 }
 
 /// How far a run is.
@@ -159,9 +174,13 @@ async fn page(
         return Ok(false);
     };
     let key = key(input.run_at);
+    // The clock of whoever began the run may be ahead of this one's: where clocks are furthest behind, it would be all too early.
+    let reaches_by = input.plan.reaches_by(now.plus(LEEWAY_AMONG_OTHERS));
     let mut room = services.pipeline.room_for_occasions();
     let occasion = |person: &store::Person| {
         let at = input.reaches(person.timezone.as_deref())?;
+        // A run that has begun does not wait for a clock that was set back since.
+        let at = if at > reaches_by { now } else { at };
         let is_claimed = person.is_in_turn && at <= now && room > 0;
         room -= usize::from(is_claimed);
         Some(NewOccasion {

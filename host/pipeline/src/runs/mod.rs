@@ -2,5 +2,6 @@
 
 pub mod job;
 mod run_state;
+mod setback;
 pub mod store;
 pub mod watch;

@@ -6,6 +6,7 @@ use nudge_campaigns::runs::store::{Planned, Row, STEP, lock};
 use nudge_campaigns::surveys::IDLE;
 use nudge_db::{Result, Timestamp, Tx};
 use nudge_records::instructions::LIFETIME;
+use nudge_records::scheduled_work::seq_of;
 use uuid::Uuid;
 
 /// Campaigns, of all apps, whose next run is to begin.
@@ -71,10 +72,12 @@ pub async fn begin(
     Ok(begun == 1)
 }
 
-/// Campaigns, of all apps, whose run goes on and is to be looked at, with the time of the look.
+/// Campaigns, of all apps, whose run goes on and is to be looked at, with the time of the look: it has come, or is later than
+/// `latest`, up to which looks are put off.
 pub async fn to_look_at(
     tx: &mut Tx,
     now: Timestamp,
+    latest: Timestamp,
     limit: i64,
 ) -> Result<Vec<(Planned, Timestamp)>> {
     #[derive(nudge_db::FromRow)]
@@ -86,9 +89,10 @@ pub async fn to_look_at(
     let rows: Vec<LookRow> = tx
         .sql(
             "SELECT look_at, campaign_id, app_id, kind, plan, next_at, next_occasion, last_at, job_id
-             FROM campaign_runs WHERE look_at <= $1 ORDER BY look_at LIMIT $2",
+             FROM campaign_runs WHERE look_at <= $1 OR look_at > $2 ORDER BY look_at LIMIT $3",
         )
         .bind(now)
+        .bind(latest)
         .bind(limit)
         .fetch_all()
         .await?;
@@ -148,6 +152,15 @@ pub async fn has_ended(tx: &mut Tx, app_id: Uuid, job_id: Uuid) -> Result<bool> 
         .fetch_value()
         .await?;
     Ok(row.is_none())
+}
+
+/// What a job was asked to do, as its column stores it; none: it is gone.
+pub async fn input_of(tx: &mut Tx, app_id: Uuid, job_id: Uuid) -> Result<Option<String>> {
+    tx.sql("SELECT input FROM jobs WHERE app_id = $1 AND id = $2")
+        .bind(app_id)
+        .bind(job_id)
+        .fetch_value()
+        .await
 }
 
 /// Who waits for something of a campaign.
@@ -294,6 +307,30 @@ pub async fn resume(tx: &mut Tx, planned: &Planned, now: Timestamp) -> Result<u6
             .await?;
     }
     Ok(resumed)
+}
+
+/// Makes some occasions of a campaign's runs due that are due later than `latest`, but for those that are put off until it runs
+/// again. Answers how many.
+pub async fn hasten(
+    tx: &mut Tx,
+    planned: &Planned,
+    now: Timestamp,
+    latest: Timestamp,
+) -> Result<u64> {
+    tx.sql(
+        "UPDATE occasions SET due_at = $3, event_seq = $4 WHERE id IN (
+            SELECT id FROM occasions WHERE app_id = $1 AND campaign_id = $2 AND due_at > $5 AND due_at < $6
+              AND firing_id IS NULL LIMIT $7)",
+    )
+    .bind(planned.app_id)
+    .bind(planned.campaign_id)
+    .bind(now)
+    .bind(seq_of(now))
+    .bind(latest)
+    .bind(PARKED)
+    .bind(STEP)
+    .execute()
+    .await
 }
 
 /// Removes some occasions and timers of a campaign that is over; answers how many.

@@ -6,17 +6,18 @@ use nudge_campaigns::lifecycle;
 use nudge_campaigns::runs::Plan;
 use nudge_campaigns::runs::store::{self, Planned};
 use nudge_campaigns::store::{self as campaigns, Hold};
-use nudge_db::Timestamp;
+use nudge_db::{Timestamp, Tx};
 use nudge_platform::audit;
-use nudge_platform::due::{FirstError, Next, Pacer};
+use nudge_platform::due::{FirstError, Next, Pacer, Setbacks};
 use nudge_platform::jobs::{self, NewJob};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::job::{self, Input};
 use super::run_state::{self, RunState};
-use super::store as runs;
+use super::{setback, store as runs};
 use crate::services::Shared;
+use crate::setback::LEEWAY_AMONG_OTHERS;
 
 /// Campaigns that are looked at in one go.
 const MOST: i64 = 100;
@@ -33,18 +34,39 @@ const EVERY_RUN: &str = "run 9999";
 pub async fn run(services: Shared, halt: CancellationToken) {
     let poll_ms = services.config.pipeline.poll_ms;
     let what = "looking for runs";
-    let pacer = Pacer::new(&services.db, &services.clock, poll_ms, what);
-    pacer.run(halt.clone(), || round(&services, &halt)).await;
+    let mut pacer = Pacer::new(&services.db, &services.clock, poll_ms, what);
+    let mut setbacks = Setbacks::default();
+    loop {
+        pacer.look();
+        let looked = round(&services, &mut setbacks, &halt).await;
+        let next = pacer.note(looked).unwrap_or(Next::Soon);
+        if halt.run_until_cancelled(pacer.wait(next)).await.is_none() {
+            return;
+        }
+    }
 }
 
-async fn round(services: &Shared, halt: &CancellationToken) -> nudge_db::Result<Next> {
+async fn round(
+    services: &Shared,
+    setbacks: &mut Setbacks,
+    halt: &CancellationToken,
+) -> nudge_db::Result<Next> {
     let now = services.clock.now();
+    let mut failed = FirstError::default();
+    if setbacks.look(&services.clock) {
+        let replanned = setback::replan(services, now).await;
+        if replanned.is_err() {
+            setbacks.forget();
+        }
+        failed.note(replanned)?;
+    }
     let mut tx = services.db.read().await?;
     let due = runs::due(&mut tx, now, MOST).await?;
-    let open = runs::to_look_at(&mut tx, now, MOST).await?;
+    // A look that is put off by more was noted by a clock that has been set back since.
+    let latest = now.plus(LOOK_LATER + LEEWAY_AMONG_OTHERS);
+    let open = runs::to_look_at(&mut tx, now, latest, MOST).await?;
     let next = runs::next(&mut tx).await?;
     drop(tx);
-    let mut failed = FirstError::default();
     for (app_id, campaign_id) in due {
         failed.note(begin(services, app_id, campaign_id, now).await)?;
     }
@@ -125,13 +147,14 @@ async fn look(
         seen,
     };
     // Of one moment: what waits may become something else that waits.
-    let mut tx = services.db.snapshot().await?;
+    let mut tx = services.db.repeatable_read().await?;
     let state = run_state::read(&mut tx, app_id, id).await?;
     let ended = match planned.job_id {
         Some(job_id) => runs::has_ended(&mut tx, app_id, job_id).await?,
         None => true,
     };
     let waiting = runs::waiting(&mut tx, app_id, id).await?;
+    let ahead = ahead(&mut tx, planned, now).await?;
     drop(tx);
     let next = match state {
         // Whoever saves the campaign has it looked at.
@@ -148,6 +171,9 @@ async fn look(
             }
             if waiting.parked {
                 look.make(Change::Resume(now)).await?;
+            }
+            if let Some(reaches_by) = ahead {
+                look.make(Change::Hasten { now, reaches_by }).await?;
             }
             let pause = match waiting.first_due {
                 Some(due_at) if ended => due_at.since(now).clamp(LOOK_AGAIN, LOOK_LATER),
@@ -172,6 +198,26 @@ async fn look(
     tx.commit().await
 }
 
+/// When a campaign's newest run, which has begun, reaches its last people, where a clock has begun it that was ahead and was set
+/// back. By everybody's own clock a run begins before its occasion.
+async fn ahead(
+    tx: &mut Tx,
+    planned: &Planned,
+    now: Timestamp,
+) -> nudge_db::Result<Option<Timestamp>> {
+    let now = now.plus(LEEWAY_AMONG_OTHERS);
+    if planned.last_at.is_none_or(|last_at| last_at <= now) {
+        return Ok(None);
+    }
+    // The campaign may have been saved with another plan since the run began.
+    let begun = match planned.job_id {
+        Some(job_id) => job::plan(tx, planned.app_id, job_id).await?,
+        None => None,
+    };
+    let plan = begun.as_ref().or(planned.plan.as_ref());
+    Ok(plan.map(|plan| plan.reaches_by(now)))
+}
+
 /// A look at a run, which holds until the campaign is saved or another process has looked.
 struct Look<'a> {
     services: &'a Shared,
@@ -184,6 +230,11 @@ struct Look<'a> {
 enum Change<'a> {
     /// Lets those go on who were put off while the campaign did not run.
     Resume(Timestamp),
+    /// Lets those have it now who would have it later than the run, which has begun, reaches anybody.
+    Hasten {
+        now: Timestamp,
+        reaches_by: Timestamp,
+    },
     /// Forgets whom the campaign's runs before one have given something: nobody is left whom they could give it twice.
     Forget(&'a str),
     /// Nobody gets what is left of a campaign that is over.
@@ -200,6 +251,9 @@ impl Look<'_> {
             }
             let changed = match change {
                 Change::Resume(now) => runs::resume(&mut tx, self.planned, now).await?,
+                Change::Hasten { now, reaches_by } => {
+                    runs::hasten(&mut tx, self.planned, now, reaches_by).await?
+                }
                 Change::Forget(before) => {
                     runs::forget_firings(&mut tx, self.planned, before).await?
                 }

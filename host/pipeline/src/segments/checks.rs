@@ -18,6 +18,7 @@ use uuid::Uuid;
 use super::decide::{Means, SegmentConditions, decide};
 use super::{members, store};
 use crate::services::Shared;
+use crate::setback::LEEWAY_AMONG_OTHERS;
 
 /// People who are looked at together.
 const PAGE: i64 = 256;
@@ -78,7 +79,9 @@ async fn round(services: &Shared, halt: &CancellationToken) -> Result<Next> {
     }
     let now = services.clock.now();
     let mut tx = services.db.read().await?;
-    let due = store::due(&mut tx, now, MOST_SWEEPS).await?;
+    // A sweep that is put off by more was so by a clock that has been set back since.
+    let latest = now.plus(SWEEP_EVERY + LEEWAY_AMONG_OTHERS);
+    let due = store::due(&mut tx, now, latest, MOST_SWEEPS).await?;
     let next = store::next(&mut tx).await?;
     // What was noted meanwhile, and whoever changed amid a look.
     let is_left = !segment_checks::noted(&mut tx, Uuid::nil(), 1)
@@ -226,7 +229,12 @@ async fn begin(services: &Shared, sweep: &store::Sweep, now: Timestamp) -> Resul
     };
     let (next_at, watched) = match &last {
         Some(job) if job.completed_at.is_none() => (now.plus(LOOK_AGAIN), sweep.job_id),
-        Some(job) if job.state == "completed" && job.created_at.plus(SWEEP_EVERY) > now => {
+        // One of the future had the answers of a clock that was ahead.
+        Some(job)
+            if job.state == "completed"
+                && job.created_at <= now.plus(LEEWAY_AMONG_OTHERS)
+                && job.created_at.plus(SWEEP_EVERY) > now =>
+        {
             (job.created_at.plus(SWEEP_EVERY), None)
         }
         _ => {

@@ -58,7 +58,7 @@ pub(super) async fn people(
 /// Whether requests of some people wait to be processed.
 pub(super) async fn has_waiting(tx: &mut Tx, app_id: Uuid, people: &[Uuid]) -> Result<bool> {
     let aliases: Vec<i64> = tx
-        .sql("SELECT number FROM aliases WHERE app_id = $1 AND subject_id IN ")
+        .sql("SELECT number FROM aliases WHERE (app_id = $1) IS TRUE AND subject_id IN ")
         .bind(app_id)
         .push_list(people.iter().copied())
         .fetch_values()
@@ -301,13 +301,22 @@ pub async fn members(
     .await
 }
 
-/// Apps whose people are to be gone through.
-pub(super) async fn due(tx: &mut Tx, now: Timestamp, limit: i64) -> Result<Vec<Sweep>> {
-    tx.sql("SELECT app_id, next_at, job_id FROM segment_sweeps WHERE next_at <= $1 ORDER BY next_at LIMIT $2")
-        .bind(now)
-        .bind(limit)
-        .fetch_all()
-        .await
+/// Apps whose people are to be gone through: it is time, or the sweep is due later than `latest`, up to which sweeps are put off.
+pub(super) async fn due(
+    tx: &mut Tx,
+    now: Timestamp,
+    latest: Timestamp,
+    limit: i64,
+) -> Result<Vec<Sweep>> {
+    tx.sql(
+        "SELECT app_id, next_at, job_id FROM segment_sweeps
+         WHERE next_at <= $1 OR next_at > $2 ORDER BY next_at LIMIT $3",
+    )
+    .bind(now)
+    .bind(latest)
+    .bind(limit)
+    .fetch_all()
+    .await
 }
 
 /// When the next app's people are to be gone through.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nudge_db::{Result, Rows, Timestamp, Tx};
+use nudge_db::{IS, Result, Rows, Timestamp, Tx};
 use nudge_wasm::limits::TIMERS_PER_SUBJECT;
 use uuid::Uuid;
 
@@ -14,7 +14,8 @@ pub(crate) async fn delete_due(tx: &mut Tx, ids: &[Uuid], node: Uuid) -> Result<
     for chunk in ids.chunks(Rows::MOST) {
         deleted += tx
             .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
-            .push(" DELETE FROM timers WHERE id IN (SELECT v.id FROM v) AND node = ")
+            .push(" DELETE FROM timers WHERE id IN (SELECT v.id FROM v) AND node")
+            .push(IS)
             .push_bind(node)
             .execute()
             .await?;

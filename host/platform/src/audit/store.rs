@@ -83,12 +83,5 @@ pub async fn list(
     if let Some(to) = filter.to {
         statement = statement.push(" AND at < ").push_bind(to);
     }
-    if let Some(before) = before {
-        statement = statement.push(" AND id < ").push_bind(before);
-    }
-    statement
-        .push(" ORDER BY id DESC LIMIT ")
-        .push_bind(limit)
-        .fetch_all()
-        .await
+    statement.newest_below(before, limit).fetch_all().await
 }

@@ -119,6 +119,15 @@ impl RunningJob {
         Ok(())
     }
 
+    /// Makes sure that the job is still this process's, in the transaction of what it did, and stays so until that ends. The
+    /// error [`Error::Lost`] must lead to a roll-back.
+    pub async fn hold(&self, tx: &mut Tx) -> Result<(), Error> {
+        if !store::hold(tx, self).await? {
+            return Err(Error::Lost);
+        }
+        Ok(())
+    }
+
     /// Replaces what the job was asked to do by something that names nobody, in the transaction of its last
     /// step.
     pub async fn forget_input(&self, tx: &mut Tx, left: &Value) -> Result<(), Error> {

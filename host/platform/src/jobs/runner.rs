@@ -119,6 +119,9 @@ impl Runner {
                     latest: now.plus(LONGEST_PAUSE),
                     kinds,
                     after: fairness::served(in_hand.values()),
+                    // One of them may be free: this process stood still, and another one gave its claims up. A second run beside
+                    // the first would have the same claim, by which neither is told from the other.
+                    in_hand: in_hand.keys().copied().collect(),
                 }
             };
             let mut tx = self.parts.db.read().await?;

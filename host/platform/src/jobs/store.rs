@@ -118,22 +118,16 @@ pub async fn list(
     before: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<JobRow>> {
-    let mut statement = tx
-        .sql(
-            "SELECT id, kind, state, progress, done, total, result, error, requested_by, created_at, updated_at,
-                    completed_at
-             FROM jobs WHERE app_id = $1 AND kind = $2",
-        )
-        .bind(app_id)
-        .bind(kind);
-    if let Some(before) = before {
-        statement = statement.push(" AND id < ").push_bind(before);
-    }
-    statement
-        .push(" ORDER BY id DESC LIMIT ")
-        .push_bind(limit)
-        .fetch_all()
-        .await
+    tx.sql(
+        "SELECT id, kind, state, progress, done, total, result, error, requested_by, created_at, updated_at,
+                completed_at
+         FROM jobs WHERE app_id = $1 AND kind = $2",
+    )
+    .bind(app_id)
+    .bind(kind)
+    .newest_below(before, limit)
+    .fetch_all()
+    .await
 }
 
 /// How many jobs of a kind an app has that have not ended. Nobody else counts them until the transaction ends: two that each queue
@@ -211,17 +205,25 @@ pub(super) struct Wanted {
     pub(super) kinds: Vec<&'static str>,
     /// One of these apps only if no other waits.
     pub(super) after: Vec<Uuid>,
+    /// None of these jobs: this process runs them still.
+    pub(super) in_hand: Vec<Uuid>,
 }
 
 impl Wanted {
     fn push<'a>(&self, statement: Statement<'a>) -> Statement<'a> {
-        statement
+        let mut statement = statement
             .push("completed_at IS NULL AND node IS NULL AND (run_at <= ")
             .push_bind(self.now)
             .push(" OR run_at > ")
             .push_bind(self.latest)
             .push(") AND kind IN ")
-            .push_list(self.kinds.iter().copied())
+            .push_list(self.kinds.iter().copied());
+        if !self.in_hand.is_empty() {
+            statement = statement
+                .push(" AND id NOT IN ")
+                .push_list(self.in_hand.iter().copied());
+        }
+        statement
             .push(" ORDER BY CASE WHEN app_id IN ")
             .push_list(self.after.iter().copied())
             .push(" THEN 1 ELSE 0 END, run_at LIMIT 1")
@@ -292,6 +294,22 @@ pub(super) async fn advance(
         .execute()
         .await?;
     Ok(updated == 1)
+}
+
+/// Whether a job is still this process's. No other process takes it over until the transaction ends.
+pub(super) async fn hold(tx: &mut Tx, job: &RunningJob) -> Result<bool> {
+    let for_update = tx.dialect().for_update();
+    let row: Option<Uuid> = tx
+        .sql(
+            "SELECT id FROM jobs WHERE app_id = $1 AND id = $2 AND node = $3 AND completed_at IS NULL",
+        )
+        .bind(job.app_id)
+        .bind(job.id)
+        .bind(job.node)
+        .push(for_update)
+        .fetch_value()
+        .await?;
+    Ok(row.is_some())
 }
 
 /// Notes how a run ended.

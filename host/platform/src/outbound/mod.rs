@@ -4,10 +4,12 @@
 pub mod address;
 pub mod guard;
 pub mod lookups;
+mod retry_after;
 pub mod rule;
 
 pub use guard::Guard;
 pub use lookups::{Lookup, Lookups};
+pub use retry_after::retry_after;
 pub use rule::{NotAllowed, Rule};
 
 use std::net::IpAddr;

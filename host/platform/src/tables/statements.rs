@@ -59,7 +59,8 @@ impl Store {
             Merged::MovedUnless(columns) => columns,
             Merged::Apart | Merged::Stays => return Ok(()),
         };
-        let of_loser = " WHERE app_id = $1 AND subject_id = $3";
+        // Each of these tables has an index of subjects.
+        let of_loser = " WHERE (app_id = $1) IS TRUE AND subject_id = $3";
         let moved = tx.sql("UPDATE ").push(name).push(" SET subject_id = $2");
         let mut moved = moved.push(of_loser);
         if !unless.is_empty() {
@@ -100,7 +101,7 @@ impl Store {
             Personal::Selected(query) => begun.push(query),
             Personal::Where(condition) => table.keys(begun).push(condition),
             Personal::Alias => table.keys(begun).push(
-                "app_id = $1 AND alias_number IN (SELECT alias_number FROM suppressions WHERE job_id = $2)",
+                "(app_id = $1) IS TRUE AND alias_number IN (SELECT alias_number FROM suppressions WHERE job_id = $2)",
             ),
         };
         found.push(" LIMIT $3)")

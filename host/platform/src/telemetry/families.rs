@@ -69,7 +69,7 @@ pub const FAMILIES: &[Family] = &[
     family("nudge_http_requests_total", SOME, "Requests answered, by method, route and status."),
     family("nudge_http_request_seconds", Kind::Histogram(SECONDS), "How long requests took to be answered, by method and route."),
     family("nudge_http_requests_repeated_total", ONE, "Requests that lost a race in the database and were made again by the server."),
-    family("nudge_http_shed_total", SOME, "Requests and connections refused because the server had no room for them, by what was full."),
+    family("nudge_http_shed_total", Kind::Counter(&[&[("full", "requests")], &[("full", "app")], &[("full", "polls")], &[("full", "streams")], &[("full", "bodies")], &[("full", "commits")], &[("full", "connections")], &[("full", "address")]]), "Requests and connections refused because the server had no room for them, by what was full."),
     family("nudge_http_connections", Kind::Gauge, "Open connections, by listener."),
     family("nudge_http_answer_bytes", Kind::Gauge, "Bytes of answers that clients have not read yet, by listener."),
     family("nudge_http_connections_ended_total", SOME, "Connections that the server ended, by reason."),

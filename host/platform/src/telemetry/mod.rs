@@ -13,7 +13,7 @@ use metrics_exporter_prometheus::{
 };
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::Layer as _;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -44,9 +44,7 @@ impl Logs {
             !config.log_filter.contains('['),
             "telemetry.logFilter: name targets and levels, as in `info,sqlx=warn`: spans and fields are no filters"
         );
-        // Its cause says the same.
-        let filter = (config.log_filter.parse::<Targets>())
-            .map_err(|error| anyhow::anyhow!("telemetry.logFilter: {error}"))?;
+        let filter = filter(&config.log_filter)?;
         Ok(Self {
             filter,
             json,
@@ -81,6 +79,25 @@ impl Logs {
             .try_init();
         outcome.map_err(|error| anyhow::anyhow!("{error}"))
     }
+}
+
+/// Reads a filter. A word alone is a level: one that is misspelt would be a target, and all others would log nothing.
+fn filter(text: &str) -> anyhow::Result<Targets> {
+    let parts: Vec<&str> = text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect();
+    for part in &parts {
+        anyhow::ensure!(
+            part.contains('=') || part.parse::<LevelFilter>().is_ok(),
+            "telemetry.logFilter: `{part}` is no level: off, error, warn, info, debug or trace. A target has its level with it, as in \
+             `info,sqlx=warn`"
+        );
+    }
+    // Its cause says the same.
+    (parts.join(",").parse::<Targets>())
+        .map_err(|error| anyhow::anyhow!("telemetry.logFilter: {error}"))
 }
 
 /// The process's metrics. Made once; servers of one process share them.
@@ -153,5 +170,26 @@ pub async fn run(halt: CancellationToken) {
         .is_some()
     {
         metrics().run_upkeep();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn a_word_alone_is_a_level() {
+        for text in ["", "info", "OFF", "3", "warn,nudge_http::request=info"] {
+            assert!(filter(text).is_ok(), "{text}");
+        }
+        for text in ["inof", "info,sqlx", "info;sqlx"] {
+            let refused = filter(text).unwrap_err().to_string();
+            assert!(refused.contains("is no level"), "{text}: {refused}");
+        }
+        let spaced = filter("debug, sqlx=warn,").unwrap();
+        assert!(spaced.would_enable("nudge", &Level::DEBUG));
+        assert!(!spaced.would_enable("sqlx", &Level::INFO));
     }
 }

@@ -147,12 +147,8 @@ pub async fn list(
     if let Some(since) = filter.since {
         statement = statement.push(" AND at >= ").push_bind(since);
     }
-    if let Some(after) = filter.after {
-        statement = statement.push(" AND id < ").push_bind(after);
-    }
     statement
-        .push(" ORDER BY id DESC LIMIT ")
-        .push_bind(i64::from(limit))
+        .newest_below(filter.after, i64::from(limit))
         .fetch_all()
         .await
 }

@@ -5,22 +5,21 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use nudge_apps::App;
 use nudge_apps::auth::{Editor, Viewer};
-use nudge_apps::campaigns::http::{find, hold, patched, record};
-use nudge_campaigns::campaign::{Status, size};
+use nudge_apps::campaigns::http::{delete, find};
+use nudge_campaigns::campaign::Status;
 use nudge_campaigns::lifecycle;
 use nudge_campaigns::listing;
 use nudge_campaigns::listing::Listed;
 use nudge_campaigns::push::{Campaign, Content};
 use nudge_campaigns::store::{self as campaigns, Hold, Stored};
-use nudge_campaigns::variants::{self, Content as _};
 use nudge_campaigns::{campaign, in_app};
 use nudge_http::body::parse_value;
 use nudge_http::csv::WantsCsv;
 use nudge_http::page::Page;
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, Params, ResourceId, created};
-use nudge_pipeline::segments;
-use nudge_platform::{audit, clock};
+use nudge_pipeline::saving::{self, CheckedChange};
+use nudge_platform::clock;
 use nudge_records::deliveries::{self, Change, Stats};
 use nudge_records::instructions::recipients::http::{RecipientView, RecipientsQuery, answer};
 use serde::{Deserialize, Serialize};
@@ -157,43 +156,17 @@ pub async fn create_campaign(
     match body.get("type").map(Value::as_str) {
         None | Some(Some("push")) => {}
         Some(Some("in_app")) => {
-            let view = messages::create(&services, &scope, parse_value(body.into())?).await?;
-            return Ok(created(AnyView::InApp(Box::new(view))));
+            let content: in_app::Content = parse_value(body.into())?;
+            let campaign = saving::create(&services, &scope, content).await?;
+            return Ok(created(AnyView::InApp(Box::new(campaign.into()))));
         }
         Some(_) => {
             let detail = "`push` or `in_app`";
             return Err(ApiError::field("/type", "invalid", detail));
         }
     }
-    let mut content: Content = parse_value(body.into())?;
-    let growth = size::check(&content, None)?;
-    let app = segments::renewed(&services, &scope).await?;
-    variants::check(
-        &services.plugins,
-        &app.deciders,
-        &app.segments.audiences,
-        &content,
-        None,
-    )
-    .await?;
-    let now = services.clock.now();
-    content.identify(&[], || nudge_platform::id::new(now));
-    let campaign = Campaign::new(nudge_platform::id::new(now), scope.app.id, content, now);
-    let mut tx = services.db.write().await?;
-    nudge_campaigns::lifecycle::create(&mut tx, &services.plugins, &campaign).await?;
-    size::check_total(&mut tx, scope.app.id, growth).await?;
-    record(
-        &mut tx,
-        &scope,
-        "campaign.created",
-        &campaign,
-        Map::new(),
-        now,
-    )
-    .await?;
-    tx.commit().await?;
-    let app = services.apps.refresh(scope.app.id).await?;
-    segments::watched(&services, app.as_deref(), campaign.id).await?;
+    let content: Content = parse_value(body.into())?;
+    let campaign = saving::create(&services, &scope, content).await?;
     let view = CampaignView::new(campaign, Stats::default());
     Ok(created(AnyView::Push(Box::new(view))))
 }
@@ -230,32 +203,18 @@ pub async fn update_campaign(
     if kind_of(&services, scope.app.id, id).await? == campaign::Kind::InApp {
         return messages::update(&services, &scope, id, if_match, patch).await;
     }
-    let current: Campaign = find(&services, &scope, id).await?;
-    let detail = audit::of_patch(&patch);
-    let patched = patched(&current, if_match, patch)?;
-    let before = Some(&current.content);
-    let growth = size::check(&patched.content, before)?;
-    let app = segments::renewed(&services, &scope).await?;
-    let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
-    let check = |content| variants::check(plugins, &app.deciders, audiences, content, before);
-    patched.check(check).await?;
-    let mut content = patched.content;
-    let now = services.clock.now();
-    content.identify(&current.content.variants, || nudge_platform::id::new(now));
-
-    let was = current.content.status;
-    let (campaign, _) = current.changed(content, now);
-    let resumes = was == Status::Paused && campaign.content.status != Status::Paused;
+    let change: CheckedChange<Content> =
+        saving::check_change(&services, &scope, id, if_match, patch).await?;
+    let now = change.now;
+    let status = change.campaign.content.status;
+    let resumes = change.was == Status::Paused && status != Status::Paused;
     let mut tx = services.db.write().await?;
-    nudge_campaigns::lifecycle::update(&mut tx, &services.plugins, &campaign).await?;
-    size::check_total(&mut tx, scope.app.id, growth).await?;
+    let campaign = change.write(&services, &scope, &mut tx).await?;
     if resumes {
         deliveries::store::resume(&mut tx, scope.app.id, id, now).await?;
     }
-    record(&mut tx, &scope, "campaign.updated", &campaign, detail, now).await?;
     tx.commit().await?;
-    let app = services.apps.refresh(scope.app.id).await?;
-    segments::watched(&services, app.as_deref(), campaign.id).await?;
+    saving::put_in_force(&services, scope.app.id, id).await?;
     if resumes {
         services.pipeline.deliveries().wake();
     }
@@ -277,19 +236,9 @@ pub async fn delete_campaign(
     }
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
-    let campaign: Campaign = hold(&mut tx, &scope, id, if_match).await?;
-    nudge_campaigns::push::delete(&mut tx, scope.app.id, id, now).await?;
+    delete::<Content>(&mut tx, &scope, id, if_match, now).await?;
     // What waited for a paused campaign, too, is the sender's to cancel if this process ends before it has.
     deliveries::store::resume(&mut tx, scope.app.id, id, now).await?;
-    record(
-        &mut tx,
-        &scope,
-        "campaign.deleted",
-        &campaign,
-        Map::new(),
-        now,
-    )
-    .await?;
     tx.commit().await?;
     services.apps.refresh(scope.app.id).await?;
     // A process that ends meanwhile leaves the rest to the sender, which finds no campaign.

@@ -1,16 +1,13 @@
-//! In-app messages as the routes of campaigns create, show, change and delete them (contract 20).
+//! In-app messages as the routes of campaigns show, change and delete them (contract 20).
 
 use axum::http::StatusCode;
 use nudge_apps::auth::Scope;
-use nudge_apps::campaigns::http::{find, hold, patched, record};
-use nudge_campaigns::campaign::size;
-use nudge_campaigns::in_app::{self, Campaign, Content};
-use nudge_campaigns::lifecycle;
-use nudge_campaigns::variants::{self, Content as _};
+use nudge_apps::campaigns::http;
+use nudge_campaigns::in_app::{Campaign, Content};
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data};
-use nudge_pipeline::segments;
-use nudge_platform::{audit, clock, id};
+use nudge_pipeline::saving::{self, CheckedChange};
+use nudge_platform::clock;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -55,43 +52,6 @@ pub(super) fn shown(campaign: Campaign) -> Data<AnyView> {
     }
 }
 
-/// Creates one; an active one runs from the answer on.
-pub(super) async fn create(
-    services: &Services,
-    scope: &Scope,
-    mut content: Content,
-) -> Result<InAppView, ApiError> {
-    let growth = size::check(&content, None)?;
-    let app = segments::renewed(services, scope).await?;
-    variants::check(
-        &services.plugins,
-        &app.deciders,
-        &app.segments.audiences,
-        &content,
-        None,
-    )
-    .await?;
-    let now = services.clock.now();
-    content.identify(&[], || id::new(now));
-    let campaign = Campaign::new(id::new(now), scope.app.id, content, now);
-    let mut tx = services.db.write().await?;
-    lifecycle::create(&mut tx, &services.plugins, &campaign).await?;
-    size::check_total(&mut tx, scope.app.id, growth).await?;
-    record(
-        &mut tx,
-        scope,
-        "campaign.created",
-        &campaign,
-        Map::new(),
-        now,
-    )
-    .await?;
-    tx.commit().await?;
-    let app = services.apps.refresh(scope.app.id).await?;
-    segments::watched(services, app.as_deref(), campaign.id).await?;
-    Ok(campaign.into())
-}
-
 /// Changes one. What was issued says what it said, and is on offer while the campaign is active.
 pub(super) async fn update(
     services: &Services,
@@ -100,27 +60,14 @@ pub(super) async fn update(
     if_match: IfMatch,
     patch: Map<String, Value>,
 ) -> Result<Data<AnyView>, ApiError> {
-    let current: Campaign = find(services, scope, campaign_id).await?;
-    let detail = audit::of_patch(&patch);
-    let patched = patched(&current, if_match, patch)?;
-    let before = Some(&current.content);
-    let growth = size::check(&patched.content, before)?;
-    let app = segments::renewed(services, scope).await?;
-    let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
-    let check = |content| variants::check(plugins, &app.deciders, audiences, content, before);
-    patched.check(check).await?;
-    let mut content = patched.content;
-    let now = services.clock.now();
-    content.identify(&current.content.variants, || id::new(now));
-    let (campaign, activated) = current.changed(content, now);
+    let change: CheckedChange<Content> =
+        saving::check_change(services, scope, campaign_id, if_match, patch).await?;
+    let activates = change.activates;
     let mut tx = services.db.write().await?;
-    lifecycle::update(&mut tx, &services.plugins, &campaign).await?;
-    size::check_total(&mut tx, scope.app.id, growth).await?;
-    record(&mut tx, scope, "campaign.updated", &campaign, detail, now).await?;
+    let campaign = change.write(services, scope, &mut tx).await?;
     tx.commit().await?;
-    let app = services.apps.refresh(scope.app.id).await?;
-    segments::watched(services, app.as_deref(), campaign.id).await?;
-    if activated {
+    saving::put_in_force(services, scope.app.id, campaign_id).await?;
+    if activates {
         // What was issued before is on offer again.
         services.polls.wake_all();
     }
@@ -136,17 +83,7 @@ pub(super) async fn delete(
 ) -> Result<StatusCode, ApiError> {
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
-    let campaign: Campaign = hold(&mut tx, scope, campaign_id, if_match).await?;
-    in_app::delete(&mut tx, scope.app.id, campaign_id, &scope.actor, now).await?;
-    record(
-        &mut tx,
-        scope,
-        "campaign.deleted",
-        &campaign,
-        Map::new(),
-        now,
-    )
-    .await?;
+    http::delete::<Content>(&mut tx, scope, campaign_id, if_match, now).await?;
     tx.commit().await?;
     services.jobs.wake();
     services.apps.refresh(scope.app.id).await?;

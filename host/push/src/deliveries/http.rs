@@ -9,7 +9,7 @@ use nudge_apps::auth::Viewer;
 use nudge_db::Timestamp;
 use nudge_http::csv::{self, WantsCsv};
 use nudge_http::cursor::Cursors;
-use nudge_http::page::{MOST, Page, PageQuery};
+use nudge_http::page::{self, MOST, Page};
 use nudge_http::query::range;
 use nudge_http::{ApiError, Code, Data, Params, ResourceId};
 use nudge_platform::{clock, hidden};
@@ -118,11 +118,7 @@ pub async fn list_deliveries(
     WantsCsv(wants_csv): WantsCsv,
     Params(query): Params<ListQuery>,
 ) -> Result<Response, ApiError> {
-    let paging = PageQuery {
-        limit: query.limit,
-        cursor: query.cursor.clone(),
-    };
-    let limit = paging.limit()?;
+    let limit = page::limit(query.limit)?;
     let now = services.clock.now();
     let (from, to) = range("", query.from.as_deref(), query.to.as_deref())?;
     let mut filter = Filter {
@@ -142,7 +138,7 @@ pub async fn list_deliveries(
         return rows(&services, scope.app.id, filter).await;
     }
     let cursors = Cursors::new(&services.secrets, list, now);
-    let before: Option<(i64, Uuid)> = cursors.open(paging.cursor.as_deref())?;
+    let before: Option<(i64, Uuid)> = cursors.open(query.cursor.as_deref())?;
     let before = before.map(|(at, id)| (Timestamp(at), id));
     let found = store::list(&mut tx, scope.app.id, &filter, before, i64::from(limit) + 1).await?;
     let page = cursors.page(found, limit, |last| (last.created_at.0, last.id));

@@ -1,5 +1,6 @@
 //! Apple Push Notification service: HTTP/2, with tokens signed by the app's key.
 
+use std::future::ready;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -11,6 +12,7 @@ use nudge_platform::due::is_over;
 use nudge_platform::outbound::{self, Lookups};
 use parking_lot::Mutex;
 use reqwest::{Client, StatusCode, Url};
+use rustls::ClientConfig;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::OnceCell;
@@ -26,8 +28,9 @@ const TOKEN_LIFETIME: Duration = Duration::from_mins(50);
 
 /// The service. Apple takes the tokens of only one key on a connection: each key has connections of its own.
 pub(super) struct Apns {
-    config: config::Push,
     lookups: Lookups,
+    /// Clients share it, so that no certificate is read for a key.
+    tls: ClientConfig,
     production: Url,
     sandbox: Url,
 }
@@ -84,11 +87,12 @@ impl Key {
 
 impl Apns {
     pub(super) fn new(config: &config::Push, lookups: &Lookups) -> anyhow::Result<Self> {
+        let tls = http::http2_tls(config)?;
         // What is wrong with the configuration is told at the start, and not by the first message.
-        new_client(config, lookups)?;
+        new_client(&tls, lookups)?;
         Ok(Self {
-            config: config.clone(),
             lookups: lookups.clone(),
+            tls,
             production: outbound::checked_url(&config.apns.production_url, false)
                 .context("push.apns.productionUrl")?,
             sandbox: outbound::checked_url(&config.apns.sandbox_url, false)
@@ -167,23 +171,19 @@ impl Apns {
 
     /// The client of a key.
     async fn client<'k>(&self, key: &'k Key) -> Result<&'k Client, PushOutcome> {
-        let client = key.client.get_or_try_init(|| self.another_client()).await;
+        // It shares no connection with any other.
+        let make = || ready(new_client(&self.tls, &self.lookups));
+        let client = key.client.get_or_try_init(make).await;
         client.map_err(|error| {
             tracing::error!(error = ?error, "messages can't be handed to Apple's service");
             http::retry("unavailable")
         })
     }
-
-    /// A client that shares no connection with any other. Files with certificates are read for it.
-    async fn another_client(&self) -> anyhow::Result<Client> {
-        let (config, lookups) = (self.config.clone(), self.lookups.clone());
-        tokio::task::spawn_blocking(move || new_client(&config, &lookups)).await?
-    }
 }
 
-fn new_client(config: &config::Push, lookups: &Lookups) -> anyhow::Result<Client> {
+fn new_client(tls: &ClientConfig, lookups: &Lookups) -> anyhow::Result<Client> {
     // Apple speaks nothing else.
-    let builder = http::builder(config, lookups)?.http2_prior_knowledge();
+    let builder = http::builder_with(tls, lookups).http2_prior_knowledge();
     builder.build().context(http::NO_TLS)
 }
 

@@ -32,6 +32,10 @@ const MARGIN: Duration = Duration::from_mins(1);
 const QUOTA_PAUSE: Duration = Duration::from_mins(1);
 /// The longest that an access token is used, in seconds.
 const MOST_LIFETIME: u64 = 24 * 60 * 60;
+/// Why a message waits while the server's clock is wrong.
+const CLOCK_DIFFERS: &str = "clock_differs";
+/// What Google says of an assertion whose times are not near its own, in lower case. It has no code of its own for that.
+const TIMES_REFUSED: [&str; 2] = ["reasonable timeframe", "iat and exp"];
 
 /// The service.
 pub(super) struct Fcm {
@@ -76,6 +80,7 @@ struct Grant {
 #[derive(Default, Deserialize)]
 struct GrantRefusal {
     error: Option<String>,
+    error_description: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -282,12 +287,25 @@ fn granted(answer: &Answer, now: Timestamp) -> Result<AccessToken, PushOutcome> 
         });
     }
     let refusal: GrantRefusal = serde_json::from_slice(&answer.body).unwrap_or_default();
+    if clock_differs(&refusal) {
+        tracing::warn!("Google grants no access token, as this server's clock is wrong: set it");
+        return Err(answer.retry(CLOCK_DIFFERS.to_owned(), now));
+    }
     let reason = http::reason(refusal.error.as_deref(), answer.status);
     Err(match answer.status.as_u16() {
         // Others are not of the account: such as 404 and 408 of something between.
         400 | 401 | 403 => PushOutcome::CredentialInvalid { reason },
         _ => answer.retry(reason, now),
     })
+}
+
+/// Whether a grant is refused for the times in its assertion. They come from the server's clock, and the account's key is as good
+/// as before.
+fn clock_differs(refusal: &GrantRefusal) -> bool {
+    let said = refusal.error_description.as_deref().unwrap_or_default();
+    let said = said.to_ascii_lowercase();
+    refusal.error.as_deref() == Some("invalid_grant")
+        && TIMES_REFUSED.iter().any(|text| said.contains(text))
 }
 
 /// What an answer means.
@@ -328,5 +346,46 @@ fn outcome(answer: &Answer, now: Timestamp) -> PushOutcome {
         (500..=599, _) => answer.retry(reason, now),
         (401 | 403, _) => PushOutcome::CredentialInvalid { reason },
         _ => PushOutcome::Rejected { reason },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderMap;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_445_412_470_000_000);
+
+    fn refused(status: StatusCode, error: &str, description: Option<&str>) -> PushOutcome {
+        let body = json!({"error": error, "error_description": description});
+        let answer = Answer {
+            status,
+            headers: HeaderMap::new(),
+            body: body.to_string().into_bytes(),
+        };
+        granted(&answer, NOW).err().unwrap()
+    }
+
+    #[test]
+    fn a_clock_that_is_wrong_is_told_from_a_key_that_is() {
+        for text in [
+            "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in the JWT claim.",
+            "Invalid JWT: Token must be a short-lived token and in a reasonable timeframe",
+        ] {
+            let outcome = refused(StatusCode::BAD_REQUEST, "invalid_grant", Some(text));
+            assert_eq!(outcome, http::retry(CLOCK_DIFFERS), "{text}");
+        }
+        for (error, description) in [
+            ("invalid_grant", Some("Invalid JWT Signature.")),
+            ("invalid_grant", Some("Invalid grant: account not found")),
+            ("invalid_grant", None),
+            ("invalid_client", Some("in a reasonable timeframe")),
+        ] {
+            let reason = error.to_owned();
+            let expected = PushOutcome::CredentialInvalid { reason };
+            let outcome = refused(StatusCode::BAD_REQUEST, error, description);
+            assert_eq!(outcome, expected, "{description:?}");
+        }
     }
 }

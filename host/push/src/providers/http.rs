@@ -1,19 +1,23 @@
 //! How services are asked: over connections that are kept, with time-outs, and with limits on what they answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use nudge_db::Timestamp;
 use nudge_platform::config;
-use nudge_platform::outbound::{Guard, Lookups, lookups};
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use nudge_platform::outbound::{Guard, Lookups, lookups, retry_after};
+use reqwest::header::HeaderMap;
 use reqwest::{Certificate, Client, ClientBuilder, RequestBuilder, Response, StatusCode, redirect};
+use rustls::ClientConfig;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls_platform_verifier::Verifier;
 use serde::Serialize;
 
 use super::PushOutcome;
 use super::hand_over::Begun;
-use crate::webhooks::retry::retry_after;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// For a whole request and its answer.
@@ -32,14 +36,46 @@ const MOST_ID: usize = 256;
 
 /// Settings of a client for what is configured. Redirects are not followed.
 pub(super) fn builder(config: &config::Push, lookups: &Lookups) -> anyhow::Result<ClientBuilder> {
-    let builder = Client::builder()
+    trusting(asking(lookups), config)
+}
+
+/// The same with settings of TLS that were made before: no file is read.
+pub(super) fn builder_with(tls: &ClientConfig, lookups: &Lookups) -> ClientBuilder {
+    asking(lookups).tls_backend_preconfigured(tls.clone())
+}
+
+fn asking(lookups: &Lookups) -> ClientBuilder {
+    Client::builder()
         .dns_resolver(lookups.for_services())
         .connect_timeout(CONNECT_TIMEOUT)
         .timeout(TIMEOUT)
         .redirect(redirect::Policy::none())
         .http2_keep_alive_interval(KEEP_ALIVE)
-        .user_agent(concat!("nudge/", env!("CARGO_PKG_VERSION")));
-    trusting(builder, config)
+        .user_agent(concat!("nudge/", env!("CARGO_PKG_VERSION")))
+}
+
+/// Settings of TLS for clients of HTTP/2 that trust the system's certificates and the configured ones. All are read here.
+pub(super) fn http2_tls(config: &config::Push) -> anyhow::Result<ClientConfig> {
+    check_certificates(config)?;
+    let path = &config.extra_root_certificates;
+    let mut extra = Vec::new();
+    if !path.as_os_str().is_empty() {
+        let named = || format!("push.extraRootCertificates: {}", path.display());
+        let pem = std::fs::read(path).with_context(named)?;
+        for certificate in CertificateDer::pem_slice_iter(&pem) {
+            extra.push(certificate.with_context(named)?);
+        }
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let verifier = Verifier::new_with_extra_roots(extra, Arc::clone(&provider)).context(NO_TLS)?;
+    let mut tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .context(NO_TLS)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![b"h2".to_vec()];
+    Ok(tls)
 }
 
 /// A client for endpoints that come from outside.
@@ -159,10 +195,9 @@ pub(super) fn retry(reason: &str) -> PushOutcome {
 }
 
 impl Answer {
-    /// How long to wait, if the service says so (RFC 9110, section 10.2.3).
+    /// How long to wait, if the service says so.
     pub(super) fn retry_after(&self, now: Timestamp) -> Option<Duration> {
-        let header = self.headers.get(RETRY_AFTER)?;
-        retry_after(header.to_str().ok()?, now)
+        retry_after(&self.headers, now)
     }
 
     /// To be tried again, when the service says.
@@ -210,6 +245,8 @@ pub(super) fn reason(theirs: Option<&str>, status: StatusCode) -> String {
 
 #[cfg(test)]
 mod tests {
+    use reqwest::header::RETRY_AFTER;
+
     use super::*;
 
     #[test]

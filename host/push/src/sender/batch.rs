@@ -25,7 +25,7 @@ use super::campaign::halted_since;
 use super::devices::Outgoing;
 use super::plan::{self, Planned, Step, unreadable};
 use super::store::{self, HandOver};
-use super::write::{Write, change, json};
+use super::write::{Write, change, jitter, json};
 use super::{Sender, outcome};
 use crate::providers::{PushOutcome, Target};
 
@@ -57,11 +57,13 @@ struct Handed {
     outgoing: Outgoing,
 }
 
-/// What became of a delivery: the row, the devices, and how long a provider wants to be left alone.
+/// How often a device's provider was asked, and how long it wants to be left alone.
+type Tried = (i64, Option<Duration>);
+
+/// What became of a delivery: the row and the devices.
 struct Attempted {
     delivery: ClaimedDelivery,
     devices: Vec<Device>,
-    asked: Option<Duration>,
 }
 
 impl Batch {
@@ -172,7 +174,7 @@ impl Batch {
                     }
                 }
                 Some(Step::Known(devices)) => {
-                    write.known(delivery, &devices, (None, delivery.attempts), now);
+                    write.known(delivery, &devices, delivery.attempts, now);
                 }
                 Some(Step::Park) => park.push(delivery),
                 Some(Step::Later(at)) => later.push((delivery, at)),
@@ -300,12 +302,7 @@ impl Batch {
         let now = self.sender.services.clock.now();
         for attempted in attempted {
             let attempts = attempted.delivery.attempts + 1;
-            write.known(
-                &attempted.delivery,
-                &attempted.devices,
-                (attempted.asked, attempts),
-                now,
-            );
+            write.known(&attempted.delivery, &attempted.devices, attempts, now);
         }
         let mut pause = PAUSE;
         loop {
@@ -365,13 +362,18 @@ fn as_claimed(delivery: &ClaimedDelivery) -> (Uuid, i64) {
     (delivery.id, delivery.attempts)
 }
 
-/// What is noted of deliveries that are handed over to those of their devices that wait.
+/// What is noted of deliveries that are handed over to those of their devices that are due.
 fn rows(send: &mut [Handed]) -> Result<Vec<HandOver>> {
     let mut rows = Vec::with_capacity(send.len());
     for sent in send {
-        for device in &mut sent.outgoing.devices {
-            if device.state == DeviceState::Waiting {
+        let Outgoing {
+            devices, targets, ..
+        } = &mut sent.outgoing;
+        for device in devices {
+            let is_due = targets.contains_key(&device.device_id);
+            if device.state == DeviceState::Waiting && is_due {
                 device.state = DeviceState::Sending;
+                device.due_at = None;
             }
         }
         let first = sent.outgoing.devices.first();
@@ -398,17 +400,29 @@ async fn attempt(sender: &Sender, app_id: Uuid, handed: Handed) -> Attempted {
         match targets.get(&device.device_id) {
             Some(target) if device.state == DeviceState::Sending => {
                 let outcome = send(sender, app_id, target, message).await;
-                outcome::after(device, outcome, delivery.attempts + 1)
+                let outcome = outcome::in_time(outcome, message);
+                let attempts = device.attempts.unwrap_or(delivery.attempts) + 1;
+                let (device, asked) = outcome::after(device, outcome, attempts);
+                (device, Some((attempts, asked)))
             }
             _ => (device, None),
         }
     });
-    let sent: Vec<(Device, Option<Duration>)> = sent.buffered(DEVICES_AT_ONCE).collect().await;
-    let asked = sent.iter().filter_map(|(_, asked)| *asked).max();
-    let now = sender.services.clock.now();
+    let sent: Vec<(Device, Option<Tried>)> = sent.buffered(DEVICES_AT_ONCE).collect().await;
+    let (now, jitter) = (sender.services.clock.now(), jitter());
+    let put_off = |(device, tried): (Device, Option<Tried>)| match tried {
+        Some((attempts, asked)) if device.state == DeviceState::Waiting => {
+            let asked = asked.map(|asked| outcome::heeded(asked, message, now));
+            let due_at = now.plus(outcome::pause(attempts, asked, jitter));
+            Device {
+                due_at: Some(due_at),
+                ..device
+            }
+        }
+        _ => device,
+    };
     Attempted {
-        asked: asked.map(|asked| outcome::heeded(asked, message, now)),
-        devices: sent.into_iter().map(|(device, _)| device).collect(),
+        devices: sent.into_iter().map(put_off).collect(),
         delivery,
     }
 }

@@ -7,7 +7,7 @@ use nudge_db::Timestamp;
 use nudge_records::deliveries::in_hand::ClaimedDelivery;
 use nudge_records::deliveries::{Device, DeviceState, Status};
 
-use super::outcome::OUTCOME_UNKNOWN;
+use super::outcome::{EXPIRED, OUTCOME_UNKNOWN};
 use super::plan::Step;
 use crate::providers::{MOST_PAYLOAD_BYTES, Target, payload_bytes};
 
@@ -16,7 +16,7 @@ use crate::providers::{MOST_PAYLOAD_BYTES, Target, payload_bytes};
 pub(super) struct Outgoing {
     pub rendered: Rendered,
     pub devices: Vec<Device>,
-    /// Where the devices that wait are found, by their ids.
+    /// Where the devices that it is sent to now are found, by their ids.
     pub targets: HashMap<String, Target>,
 }
 
@@ -34,6 +34,7 @@ pub(super) fn given_up(delivery: &ClaimedDelivery, reason: &str) -> Vec<Device> 
         DeviceState::Waiting => Device {
             state: DeviceState::Failed,
             reason: Some(reason.to_owned()),
+            due_at: None,
             ..device
         },
         _ => device,
@@ -63,25 +64,29 @@ pub(super) fn outgoing(
 ) -> Step {
     let message = rendered.message(delivery.id, delivery.created_at, delivery.test);
     let first = delivery.devices.is_none();
-    if message.expires_at().is_some_and(|at| at <= now) {
-        let reason = "expired";
+    let is_over = match message.expires_at() {
+        Some(at) => at <= now,
+        None => message.is_for_now() && !first,
+    };
+    if is_over {
         return if first {
-            Step::End(Status::Failed, reason.to_owned(), None)
+            Step::End(Status::Failed, EXPIRED.to_owned(), None)
         } else {
             // Nothing is handed over, so that it is no attempt.
-            Step::Known(given_up(delivery, reason))
+            Step::Known(given_up(delivery, EXPIRED))
         };
     }
+    let known = devices_of(delivery);
+    let was_in_hand = known
+        .iter()
+        .any(|device| device.state == DeviceState::Sending);
     let mut devices = if first {
         targets.iter().map(untried).collect()
     } else {
-        taken_over(devices_of(delivery))
+        taken_over(known)
     };
     let mut found = HashMap::new();
-    for device in &mut devices {
-        if device.state != DeviceState::Waiting {
-            continue;
-        }
+    for device in due(&mut devices, was_in_hand, now) {
         let target = targets
             .iter()
             .find(|target| target.device_id == device.device_id);
@@ -98,6 +103,7 @@ pub(super) fn outgoing(
         if let Some(reason) = failed {
             device.state = DeviceState::Failed;
             device.reason = Some(reason.to_owned());
+            device.due_at = None;
         }
     }
     if found.is_empty() {
@@ -116,6 +122,20 @@ pub(super) fn outgoing(
     }))
 }
 
+/// The waiting devices that are sent to now. A delivery is looked at when the first of them is due, or when a process ended that
+/// had others in hand. Where neither is so the clock was set back, and all are sent to.
+fn due(
+    devices: &mut [Device],
+    was_in_hand: bool,
+    now: Timestamp,
+) -> impl Iterator<Item = &mut Device> {
+    let is_due = move |device: &Device| device.due_at.is_none_or(|at| at <= now);
+    let waits = |device: &Device| device.state == DeviceState::Waiting;
+    let some_are = devices.iter().any(|device| waits(device) && is_due(device));
+    let waiting = devices.iter_mut().filter(move |device| waits(device));
+    waiting.filter(move |device| is_due(device) || !(some_are || was_in_hand))
+}
+
 /// A device that nothing was sent to yet.
 fn untried(target: &Target) -> Device {
     Device {
@@ -125,5 +145,51 @@ fn untried(target: &Target) -> Device {
         state: DeviceState::Waiting,
         reason: None,
         provider_message_id: None,
+        attempts: None,
+        due_at: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nudge_records::deliveries::provider::{Platform, Provider};
+
+    use super::*;
+
+    fn waiting(device_id: &str, due_at: i64) -> Device {
+        Device {
+            device_id: device_id.to_owned(),
+            platform: Platform::Android,
+            provider: Provider::Fcm,
+            state: DeviceState::Waiting,
+            reason: None,
+            provider_message_id: None,
+            attempts: Some(1),
+            due_at: Some(Timestamp(due_at)),
+        }
+    }
+
+    fn sent_to(devices: &mut [Device], was_in_hand: bool) -> Vec<String> {
+        due(devices, was_in_hand, Timestamp(10))
+            .map(|device| device.device_id.clone())
+            .collect()
+    }
+
+    #[test]
+    fn a_device_is_sent_to_when_it_is_due() {
+        let mut devices = [waiting("phone", 10), waiting("tablet", 11)];
+        assert_eq!(sent_to(&mut devices, false), ["phone"]);
+    }
+
+    #[test]
+    fn all_are_sent_to_after_a_clock_was_set_back() {
+        let mut devices = [waiting("phone", 20), waiting("tablet", 30)];
+        assert_eq!(sent_to(&mut devices, false), ["phone", "tablet"]);
+    }
+
+    #[test]
+    fn a_service_is_left_alone_after_the_end_of_a_process() {
+        let mut devices = [waiting("phone", 20), waiting("tablet", 30)];
+        assert!(sent_to(&mut devices, true).is_empty());
     }
 }

@@ -9,6 +9,7 @@
 
 mod batch;
 mod campaign;
+mod caps;
 mod devices;
 mod outcome;
 mod plan;

@@ -15,6 +15,8 @@ pub(super) const MOST_ATTEMPTS: i64 = 6;
 const BASE: Duration = Duration::from_secs(5);
 /// Why no more is known of a message that was handed over.
 pub(super) const OUTCOME_UNKNOWN: &str = "outcome_unknown";
+/// Why nothing more is sent of a message whose time is over.
+pub(super) const EXPIRED: &str = "expired";
 /// The longest pause of those that no provider asks for.
 pub(super) const LONGEST: Duration = Duration::from_hours(1);
 
@@ -33,7 +35,17 @@ pub(super) struct DeliveryProgress {
     pub provider_message_id: Option<String>,
 }
 
-/// A device after an attempt; answers too how long the provider wants it to wait.
+/// What an outcome means for a message: one that is for now or never is not tried again.
+pub(super) fn in_time(outcome: PushOutcome, message: &Message) -> PushOutcome {
+    match outcome {
+        PushOutcome::Retry { .. } if message.is_for_now() => PushOutcome::Rejected {
+            reason: EXPIRED.to_owned(),
+        },
+        outcome => outcome,
+    }
+}
+
+/// A device after so many attempts; answers too how long the provider wants it to wait.
 pub(super) fn after(
     device: Device,
     outcome: PushOutcome,
@@ -62,9 +74,20 @@ pub(super) fn after(
         state,
         reason,
         provider_message_id: id,
+        attempts: Some(attempts),
+        due_at: None,
         ..device
     };
     (device, pause)
+}
+
+/// When a delivery is looked at again: when the first of its waiting devices is due, of which one without a time is so at `or`.
+pub(super) fn first_due(devices: &[Device], or: Timestamp) -> Timestamp {
+    let waiting = devices
+        .iter()
+        .filter(|device| device.state == DeviceState::Waiting);
+    let due = waiting.map(|device| device.due_at.unwrap_or(or));
+    due.min().unwrap_or(or)
 }
 
 /// Where a delivery is: where the furthest of its devices is.
@@ -130,6 +153,8 @@ mod tests {
             state,
             reason: Some(format!("{state:?}")),
             provider_message_id: None,
+            attempts: None,
+            due_at: None,
         }
     }
 
@@ -172,6 +197,27 @@ mod tests {
             (given_up.state, given_up.reason.as_deref()),
             (DeviceState::Failed, Some("busy"))
         );
+    }
+
+    #[test]
+    fn a_delivery_is_looked_at_when_its_first_waiting_device_is_due() {
+        let due = |state, at: Option<i64>| Device {
+            due_at: at.map(Timestamp),
+            ..device(state)
+        };
+        let or = Timestamp(7);
+        let (late, soon) = (
+            due(DeviceState::Waiting, Some(9)),
+            due(DeviceState::Waiting, Some(5)),
+        );
+        let over = due(DeviceState::Accepted, Some(1));
+        assert_eq!(
+            first_due(&[late.clone(), soon, over.clone()], or),
+            Timestamp(5)
+        );
+        let untimed = due(DeviceState::Waiting, None);
+        assert_eq!(first_due(&[late.clone(), untimed], or), or);
+        assert_eq!(first_due(&[late, over], or), Timestamp(9));
     }
 
     proptest! {

@@ -19,7 +19,9 @@ use nudge_wasm::{Description, PastEvent};
 use uuid::Uuid;
 
 use super::campaign::{Campaign, Halted, PLUGIN_UNAVAILABLE, campaign, halted_since};
+use super::caps;
 use super::devices::{Outgoing, given_up, outgoing};
+use super::outcome::EXPIRED;
 use super::store::{self, CampaignStatuses};
 use crate::personalization::{Made, Recipient, make};
 use crate::providers::Target;
@@ -79,6 +81,8 @@ struct BatchContext {
     /// People with a token that cannot be read.
     unreadable: HashSet<Uuid>,
     events: HashMap<i64, (i64, Stored)>,
+    /// The caps that hold deliveries back of people who became one, by the deliveries' ids.
+    filled_caps: HashMap<Uuid, &'static str>,
     /// How the campaigns stand. The app in memory may not know yet what another process has changed.
     statuses: CampaignStatuses,
 }
@@ -199,7 +203,7 @@ fn while_quiet(
     context: &BatchContext,
     now: Timestamp,
 ) -> Option<Step> {
-    if delivery.lane == Urgency::Urgent.number() {
+    if delivery.urgency == Urgency::Urgent.number() {
         return None;
     }
     let timezone = context
@@ -246,7 +250,7 @@ fn made_before(
 
 /// Whether quiet hours may keep a message from being sent. Nobody is kept from what is asked for at once.
 fn heeds_quiet_hours(delivery: &ClaimedDelivery, step: &Step) -> bool {
-    delivery.lane != Urgency::Urgent.number() && matches!(step, Step::Send(_))
+    delivery.urgency != Urgency::Urgent.number() && matches!(step, Step::Send(_))
 }
 
 async fn read(services: &Shared, app: &App, claimed: &[ClaimedDelivery]) -> Result<BatchContext> {
@@ -267,11 +271,13 @@ async fn read(services: &Shared, app: &App, claimed: &[ClaimedDelivery]) -> Resu
     let events = events(&mut tx, app.id, &seqs).await?;
     let campaigns = claimed.iter().map(|delivery| delivery.campaign_id);
     let statuses = store::campaign_statuses(&mut tx, app.id, &campaigns.collect()).await?;
+    let filled_caps = caps::filled(&mut tx, app, claimed).await?;
     Ok(BatchContext {
         people: active.people,
         targets,
         unreadable: active.unreadable,
         events,
+        filled_caps,
         statuses,
     })
 }
@@ -311,7 +317,7 @@ fn before_rendering(
     if person.suppressed {
         return end(Status::Cancelled, "subject_gone");
     }
-    let granted = person.consent.unwrap_or(!app.settings.consent.required);
+    let granted = app.settings.consent.grants(person.consent);
     if first && !granted {
         return end(Status::Skipped, "consent_missing");
     }
@@ -321,11 +327,14 @@ fn before_rendering(
     if first && !context.targets.contains_key(&delivery.subject_id) {
         return end(Status::Skipped, "no_active_device");
     }
+    if let Some(reason) = context.filled_caps.get(&delivery.id) {
+        return end(Status::Skipped, reason);
+    }
     if !first && !granted {
         return Some(Step::Known(given_up(delivery, "consent_missing")));
     }
     if !first && now.since(delivery.created_at) > OLDEST {
-        return Some(Step::Known(given_up(delivery, "expired")));
+        return Some(Step::Known(given_up(delivery, EXPIRED)));
     }
     None
 }

@@ -1,6 +1,6 @@
 //! What the sender reads and writes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use nudge_campaigns::campaign::Status as CampaignStatus;
 use nudge_db::{Error, IS, Result, Rows, Statement, Timestamp, Tx};
@@ -115,6 +115,33 @@ pub(super) async fn campaign_statuses(
     Ok(statuses)
 }
 
+/// Of deliveries those of people of whom another became a part after the delivery was made.
+pub(super) async fn merged_since(
+    tx: &mut Tx,
+    app_id: Uuid,
+    deliveries: &[&ClaimedDelivery],
+) -> Result<HashSet<Uuid>> {
+    let mut merged = HashSet::new();
+    for chunk in deliveries.chunks(Rows::MOST) {
+        let rows = Rows::new()
+            .uuids(chunk.iter().map(|delivery| delivery.id))
+            .uuids(chunk.iter().map(|delivery| delivery.subject_id))
+            .timestamps(chunk.iter().map(|delivery| delivery.created_at));
+        let ids: Vec<Uuid> = tx
+            .with_rows("v(id, subject_id, created_at)", rows)
+            .push(
+                " SELECT v.id FROM v WHERE EXISTS (SELECT 1 FROM merged_subjects m
+                    WHERE m.subject_id = v.subject_id AND m.merged_at >= v.created_at AND m.app_id = ",
+            )
+            .push_bind(app_id)
+            .push(")")
+            .fetch_values()
+            .await?;
+        merged.extend(ids);
+    }
+    Ok(merged)
+}
+
 /// Whether an app has a delivery of an urgency that is due and that no process has.
 pub(super) async fn is_due(
     tx: &mut Tx,
@@ -158,7 +185,7 @@ pub(super) async fn claim(
         .push(skip_locked)
         .push(
             ") RETURNING id, campaign_id, campaign_version, variant_id, subject_id, alias_number, event_seq, data,
-                         test, status, content, devices, platform, attempts, lane, created_at, delivered_at",
+                         test, status, content, devices, platform, attempts, lane AS urgency, created_at, delivered_at",
         )
         .fetch_all()
         .await

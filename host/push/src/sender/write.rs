@@ -2,7 +2,6 @@
 //! random part of pauses.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use nudge_apps::App;
 use nudge_db::{Error, Result, Timestamp};
@@ -70,13 +69,12 @@ impl Write {
         Ok(())
     }
 
-    /// A delivery whose devices are known. `tried`: how long a provider wants to be left alone, and how often it
-    /// was asked.
+    /// A delivery whose devices are known after so many attempts.
     pub(super) fn known(
         &mut self,
         delivery: &ClaimedDelivery,
         devices: &[Device],
-        tried: (Option<Duration>, i64),
+        attempts: i64,
         now: Timestamp,
     ) {
         let DeliveryProgress {
@@ -87,7 +85,7 @@ impl Write {
             provider_message_id,
         } = outcome::delivery_progress(devices);
         let platform = platform.map(|platform| platform.name().to_owned());
-        let pause = outcome::pause(tried.1, tried.0, jitter());
+        let pause = outcome::pause(attempts, None, jitter());
         let delivered = status == Some(Status::Delivered);
         let news = !delivered || delivery.delivered_at.is_none();
         if let Some(status) = status.filter(|_| news) {
@@ -103,12 +101,12 @@ impl Write {
         }
         self.settled.push(Settled {
             id: delivery.id,
-            attempts: tried.1,
+            attempts,
             status: status.map(Status::name),
             reason,
             devices: json(&devices).ok(),
             platform,
-            due_at: waits.then(|| now.plus(pause)),
+            due_at: waits.then(|| outcome::first_due(devices, now.plus(pause))),
             delivered_at: delivered.then_some(now),
             ended_at: status.filter(|_| !delivered).map(|_| now),
             keeps_data: false,
@@ -152,7 +150,7 @@ pub(super) fn change(
 }
 
 /// A number from 0 to 1.
-fn jitter() -> f64 {
+pub(super) fn jitter() -> f64 {
     f64::from(u16::from_be_bytes(secrets::random())) / f64::from(u16::MAX)
 }
 

@@ -62,6 +62,10 @@ impl From<Error> for ApiError {
             Error::CampaignNotFound => Self::new(Code::CampaignNotFound),
             Error::NotTransactional => Self::new(Code::CampaignNotTransactional),
             Error::NotActive => Self::new(Code::CampaignNotActive),
+            Error::NotScheduled => Self::because(
+                Code::CampaignNotActive,
+                "the campaign's schedule has not begun, or is over",
+            ),
             Error::SubjectNotFound => Self::new(Code::SubjectNotFound),
             Error::MissingData(errors) => {
                 let names: Vec<String> = errors.iter().map(|error| error.detail.clone()).collect();

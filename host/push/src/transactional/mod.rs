@@ -9,8 +9,8 @@ use nudge_campaigns::in_app;
 use nudge_campaigns::push::personalization::Spec;
 use nudge_campaigns::push::{self, Campaign, Content, Mode};
 use nudge_campaigns::store as campaigns;
-use nudge_campaigns::targeting::CapWindow;
 use nudge_campaigns::targeting::caps::FrequencyCap;
+use nudge_campaigns::targeting::{CapWindow, Schedule};
 use nudge_campaigns::variants;
 use nudge_db::{Kind, Timestamp, Tx};
 use nudge_pipeline::audience::{self, CountedAsOf, PresentationQuestion};
@@ -68,6 +68,9 @@ pub enum Error {
     /// It does not run.
     #[error("the campaign is not active")]
     NotActive,
+    /// Its schedule has not begun, or is over.
+    #[error("the campaign's schedule has not begun, or is over")]
+    NotScheduled,
     /// There is nobody of this id.
     #[error("no such subject")]
     SubjectNotFound,
@@ -148,7 +151,7 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
             duplicate: true,
         });
     }
-    let campaign = campaign(&mut tx, app, order.campaign_id).await?;
+    let campaign = campaign(&mut tx, app, order.campaign_id, services.clock.now()).await?;
     let (kind, name) = &order.recipient;
     let subject_id = subjects::store::find_owner(&mut tx, app.id, *kind, name).await?;
     let subject_id = subject_id.ok_or(Error::SubjectNotFound)?;
@@ -169,9 +172,7 @@ async fn attempt(services: &Services, app: &App, order: &Order) -> Result<Placed
     if person.suppressed {
         return Err(Error::SubjectNotFound);
     }
-    let granted = person
-        .messaging_consent
-        .unwrap_or(!app.settings.consent.required);
+    let granted = app.settings.consent.grants(person.messaging_consent);
     let reason = match (granted, devices == 0) {
         (false, _) => Some("consent_missing"),
         (true, true) => Some("no_active_device"),
@@ -207,13 +208,10 @@ pub(crate) async fn full_cap(
     subject_id: Uuid,
     now: Timestamp,
 ) -> nudge_db::Result<Option<&'static str>> {
-    let cap = FrequencyCap::read(campaign.content.frequency_cap.as_ref(), "/frequencyCap");
-    // What was saved was checked.
-    let cap = cap.unwrap_or_default();
-    let kind = CampaignKind::Push;
-    let cap_windows = cap.cap_windows(campaign.id, kind, &app.settings.frequency);
-    let question =
-        |cap_window: &CapWindow| PresentationQuestion::of(subject_id, kind, cap_window, now);
+    let cap_windows = cap_windows(app, campaign);
+    let question = |cap_window: &CapWindow| {
+        PresentationQuestion::of(subject_id, CampaignKind::Push, cap_window, now)
+    };
     let questions: Vec<PresentationQuestion> = cap_windows.iter().map(question).collect();
     let counts = audience::counts(tx, app.id, &questions, CountedAsOf::now(now)).await?;
     let mut counted = cap_windows.iter().zip(counts);
@@ -221,8 +219,16 @@ pub(crate) async fn full_cap(
     Ok(full.map(|(cap_window, _)| cap_window.reason.name()))
 }
 
-/// A campaign that backends may send.
-async fn campaign(tx: &mut Tx, app: &App, id: Uuid) -> Result<Campaign, Error> {
+/// Every cap window that a message of a campaign has to pass.
+pub(crate) fn cap_windows(app: &App, campaign: &Campaign) -> Vec<CapWindow> {
+    let cap = FrequencyCap::read(campaign.content.frequency_cap.as_ref(), "/frequencyCap");
+    // What was saved was checked.
+    let cap = cap.unwrap_or_default();
+    cap.cap_windows(campaign.id, CampaignKind::Push, &app.settings.frequency)
+}
+
+/// A campaign that backends may send. Days and hours of its schedule are not asked: somebody waits for the message.
+async fn campaign(tx: &mut Tx, app: &App, id: Uuid, now: Timestamp) -> Result<Campaign, Error> {
     let campaign = campaigns::find::<push::Content>(tx, app.id, id).await?;
     let Some(campaign) = campaign else {
         let shown = campaigns::find::<in_app::Content>(tx, app.id, id).await?;
@@ -236,6 +242,11 @@ async fn campaign(tx: &mut Tx, app: &App, id: Uuid) -> Result<Campaign, Error> {
     }
     if campaign.content.status != CampaignStatus::Active {
         return Err(Error::NotActive);
+    }
+    let schedule = Schedule::read(campaign.content.schedule.as_ref(), "/schedule");
+    // What was saved was checked.
+    if !schedule.unwrap_or_default().is_within(now) {
+        return Err(Error::NotScheduled);
     }
     Ok(campaign)
 }

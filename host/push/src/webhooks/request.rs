@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use nudge_db::Timestamp;
-use nudge_platform::outbound::{guard, lookups};
+use nudge_platform::outbound::{guard, lookups, retry_after};
 use nudge_platform::traces;
-use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::header::CONTENT_TYPE;
 use uuid::Uuid;
 
 use super::signature::Signed;
-use super::{Secret, TIMEOUT, Webhooks, retry};
+use super::{Secret, TIMEOUT, Webhooks};
 
 /// As much of an answer's body is read, so that its connection can be used again; nobody looks at it.
 const MOST_ANSWER_BYTES: usize = 64 * 1024;
@@ -126,12 +126,8 @@ async fn exchange(
         .await
         .map_err(|error| failure(&error))?;
     let status = response.status().as_u16();
-    let asked = response
-        .headers()
-        .get(RETRY_AFTER)
-        .filter(|_| matches!(status, 429 | 503))
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| retry::retry_after(value, outgoing.at));
+    let may_ask = matches!(status, 429 | 503);
+    let asked = retry_after(response.headers(), outgoing.at).filter(|_| may_ask);
     let mut read = 0;
     while read < MOST_ANSWER_BYTES
         && let Some(chunk) = response.chunk().await.map_err(|error| failure(&error))?

@@ -1,8 +1,6 @@
 //! When a message is sent again, and when it is given up (specification 6.3, contract 10). Pure.
 
-use std::time::{Duration, UNIX_EPOCH};
-
-use nudge_db::Timestamp;
+use std::time::Duration;
 
 /// Times that a message is sent at the most (specification 8).
 pub const MOST_ATTEMPTS: i64 = 5;
@@ -10,8 +8,6 @@ pub const MOST_ATTEMPTS: i64 = 5;
 const LONGEST: f64 = 3_600.0;
 /// The pause of what could not be tried for want of room on this side, in seconds.
 const PUT_OFF: f64 = 10.0;
-/// The longest pause that a receiver can ask for.
-const LONGEST_ASKED: Duration = Duration::from_hours(24);
 
 /// What an exchange means for its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,27 +37,13 @@ pub fn pause(base_seconds: f64, attempt: i64, random: f64, asked: Option<Duratio
     let attempt = attempt as f64;
     let seconds = (base_seconds.max(0.0) * attempt * attempt).min(LONGEST);
     let spread = 0.8 + 0.4 * random.clamp(0.0, 1.0);
-    let own = Duration::try_from_secs_f64(seconds * spread).unwrap_or(LONGEST_ASKED);
+    let own = Duration::try_from_secs_f64(seconds * spread).unwrap_or(Duration::from_hours(1));
     own.max(asked.unwrap_or_default())
 }
 
 /// The pause before what could not be tried is, a fifth more or less as `random` (0 to 1) has it.
 pub fn put_off(random: f64) -> Duration {
     pause(PUT_OFF, 1, random, None)
-}
-
-/// The pause that a `Retry-After` asks for (RFC 9110 10.2.3): seconds or a date. What is over a day is a day.
-pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
-    let value = value.trim();
-    let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-    let asked = if digits {
-        Duration::from_secs(value.parse().unwrap_or(u64::MAX))
-    } else {
-        let at = httpdate::parse_http_date(value).ok()?;
-        let at = at.duration_since(UNIX_EPOCH).ok()?;
-        Timestamp::default().plus(at).since(now)
-    };
-    Some(asked.min(LONGEST_ASKED))
 }
 
 #[cfg(test)]
@@ -114,33 +96,6 @@ mod tests {
         }
         assert!((pause(3_600.0, 4, 1.0, None).as_secs_f64() - 4_320.0).abs() < 0.001);
         assert!(pause(0.0, 3, 1.0, None).is_zero());
-    }
-
-    #[test]
-    fn a_receiver_may_ask_for_seconds_or_a_date() {
-        // 1994-11-06T08:49:37Z, the RFC's own example.
-        let now = Timestamp::from_seconds(784_111_777);
-        for (value, seconds) in [
-            ("0", Some(0)),
-            ("120", Some(120)),
-            (" 7 ", Some(7)),
-            ("86400", Some(86_400)),
-            ("86401", Some(86_400)),
-            ("99999999999999999999999", Some(86_400)),
-            ("Sun, 06 Nov 1994 08:50:37 GMT", Some(60)),
-            ("Sunday, 06-Nov-94 08:50:37 GMT", Some(60)),
-            ("Sun Nov  6 08:50:37 1994", Some(60)),
-            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(0)),
-            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
-            ("Fri, 31 Dec 9999 23:59:59 GMT", Some(86_400)),
-            ("", None),
-            ("-1", None),
-            ("1.5", None),
-            ("soon", None),
-        ] {
-            let expected = seconds.map(Duration::from_secs);
-            assert_eq!(retry_after(value, now), expected, "{value}");
-        }
     }
 
     proptest! {

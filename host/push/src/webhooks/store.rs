@@ -159,20 +159,15 @@ pub(super) async fn list(
     before: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<Webhook>> {
-    let mut statement = tx
+    let rows: Vec<Row> = tx
         .sql(
             "SELECT id, app_id, url, event_types, active, description, version, created_at, updated_at,
                     consecutive_failures, failing_since, last_success_at, last_failure_at, last_status_code,
                     last_error, disabled_at
              FROM webhooks WHERE app_id = $1",
         )
-        .bind(app_id);
-    if let Some(before) = before {
-        statement = statement.push(" AND id < ").push_bind(before);
-    }
-    let rows: Vec<Row> = statement
-        .push(" ORDER BY id DESC LIMIT ")
-        .push_bind(limit)
+        .bind(app_id)
+        .newest_below(before, limit)
         .fetch_all()
         .await?;
     rows.into_iter().map(Row::read).collect()

@@ -314,7 +314,7 @@ fn violations_text(violations: &[Violation]) -> String {
 pub async fn delete_some(tx: &mut Tx, app_id: Uuid, filter: &Filter, limit: i64) -> Result<u64> {
     let statement = tx
         .sql(
-            "DELETE FROM dead_letters WHERE app_id = $1 AND id IN (
+            "DELETE FROM dead_letters WHERE (app_id = $1) IS TRUE AND id IN (
                 SELECT d.id FROM dead_letters d WHERE d.app_id = $1",
         )
         .bind(app_id);
@@ -417,11 +417,9 @@ pub async fn summary(
             .push_bind(after.count)
             .push(" OR (count(*) = ")
             .push_bind(after.count)
-            .push(" AND (d.event_name, d.reason) > (")
-            .push_bind(after.event_name.clone())
-            .push(", ")
-            .push_bind(after.reason.clone())
-            .push("))");
+            .push(" AND (d.event_name, d.reason) > ")
+            .push_pair(after.event_name.clone(), after.reason.clone())
+            .push(")");
     }
     statement
         .push(" ORDER BY count(*) DESC, d.event_name, d.reason LIMIT ")
@@ -481,11 +479,8 @@ pub async fn list(
     let mut statement = filter.apply(tx.sql(LETTERS).bind(app_id));
     if let Some((timestamp, id)) = before {
         statement = statement
-            .push(" AND (d.timestamp, d.id) < (")
-            .push_bind(timestamp)
-            .push(", ")
-            .push_bind(id)
-            .push(")");
+            .push(" AND (d.timestamp, d.id) < ")
+            .push_pair(timestamp, id);
     }
     let rows: Vec<Row> = statement
         .push(" ORDER BY d.timestamp DESC, d.id DESC LIMIT ")
@@ -506,11 +501,8 @@ pub async fn page(
     let mut statement = filter.apply(tx.sql(LETTERS).bind(app_id));
     if let Some((timestamp, id)) = after {
         statement = statement
-            .push(" AND (d.timestamp, d.id) > (")
-            .push_bind(timestamp)
-            .push(", ")
-            .push_bind(id)
-            .push(")");
+            .push(" AND (d.timestamp, d.id) > ")
+            .push_pair(timestamp, id);
     }
     let rows: Vec<Row> = statement
         .push(" ORDER BY d.timestamp, d.id LIMIT ")

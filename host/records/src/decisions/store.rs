@@ -136,14 +136,14 @@ pub async fn list(
             .sql(
                 "SELECT d.id, d.record FROM (
                     SELECT DISTINCT s.decision_id FROM decision_subjects s
-                    WHERE s.app_id = $1 AND s.decision_id < $3 AND s.subject_id IN ",
+                    WHERE (s.app_id = $1) IS TRUE AND s.decision_id < $3 AND s.subject_id IN ",
             )
             .push(PERSON)
             .push(" AND s.decision_id NOT IN ")
             .push(hidden::DECISIONS)
             .push(
                 " ORDER BY s.decision_id DESC LIMIT $4) own
-                 JOIN decisions d ON d.app_id = $1 AND d.id = own.decision_id ORDER BY d.id DESC",
+                 CROSS JOIN decisions d WHERE d.app_id = $1 AND d.id = own.decision_id ORDER BY d.id DESC",
             )
             .bind(app_id)
             .bind(subject_id)
@@ -167,12 +167,12 @@ pub async fn of_subject(
     tx.sql(
         "SELECT d.id, d.record FROM (
             SELECT DISTINCT s.decision_id FROM decision_subjects s
-            WHERE s.app_id = $1 AND s.decision_id >= $3 AND s.subject_id IN ",
+            WHERE (s.app_id = $1) IS TRUE AND s.decision_id >= $3 AND s.subject_id IN ",
     )
     .push(PERSON)
     .push(
         " ORDER BY s.decision_id LIMIT $4) own
-         JOIN decisions d ON d.app_id = $1 AND d.id = own.decision_id ORDER BY d.id",
+         CROSS JOIN decisions d WHERE d.app_id = $1 AND d.id = own.decision_id ORDER BY d.id",
     )
     .bind(app_id)
     .bind(subject_id)

@@ -269,12 +269,7 @@ pub async fn list(
         statement = statement.push(" AND created_at < ").push_bind(to);
     }
     if let Some((at, id)) = before {
-        statement = statement
-            .push(" AND (created_at, id) < (")
-            .push_bind(at)
-            .push(", ")
-            .push_bind(id)
-            .push(")");
+        statement = statement.push(" AND (created_at, id) < ").push_pair(at, id);
     }
     statement
         .push(" ORDER BY created_at DESC, id DESC LIMIT ")
@@ -296,11 +291,9 @@ pub async fn of_subject(
         .bind(app_id)
         .push(" AND subject_id = ")
         .push_bind(subject_id)
-        .push(" AND (created_at, id) > (")
-        .push_bind(at)
-        .push(", ")
-        .push_bind(id)
-        .push(") ORDER BY created_at, id LIMIT ")
+        .push(" AND (created_at, id) > ")
+        .push_pair(at, id)
+        .push(" ORDER BY created_at, id LIMIT ")
         .push_bind(limit)
         .fetch_all()
         .await
@@ -409,7 +402,7 @@ pub async fn delete_done(
     app_id: Uuid,
     ids: impl Iterator<Item = Uuid>,
 ) -> Result<u64> {
-    tx.sql("DELETE FROM deliveries WHERE app_id = $1 AND due_at IS NULL AND id IN ")
+    tx.sql("DELETE FROM deliveries WHERE (app_id = $1) IS TRUE AND due_at IS NULL AND id IN ")
         .bind(app_id)
         .push_list(ids)
         .execute()
@@ -422,7 +415,7 @@ pub async fn keep(tx: &mut Tx, app_id: Uuid, ids: impl Iterator<Item = Uuid>) ->
         "UPDATE deliveries SET status = 'kept', reason = NULL, content = NULL, data = NULL, devices = NULL,
                                platform = NULL, idempotency_key = NULL, action_id = NULL, event_id = NULL,
                                event_seq = NULL, alias_number = NULL
-         WHERE app_id = $1 AND due_at IS NULL AND id IN ",
+         WHERE (app_id = $1) IS TRUE AND due_at IS NULL AND id IN ",
     )
     .bind(app_id)
     .push_list(ids)

@@ -79,7 +79,7 @@ pub async fn note(
 /// Forgets ids of an app that no event may have any longer; answers how many.
 pub async fn forget(tx: &mut Tx, app_id: Uuid, now: Timestamp) -> Result<u64> {
     tx.sql(
-        "DELETE FROM removed_events WHERE app_id = $1 AND (alias_number, event_id) IN (
+        "DELETE FROM removed_events WHERE (app_id = $1) IS TRUE AND (alias_number, event_id) IN (
             SELECT alias_number, event_id FROM removed_events WHERE app_id = $1 AND until < $2
             ORDER BY until LIMIT $3)",
     )

@@ -1,12 +1,12 @@
 //! Who was to get a campaign, and what became of it (contracts 7 and 20): an entry an instruction, one an attempt that no
 //! instruction caused, and one a push message. A button that its person has answered is no entry beside the attempts.
-//! Newest first, by their ids, so that nobody moves while pages are turned.
+//! Newest first: push messages by when they were made, others by their ids, so that nobody moves while pages are turned.
 
 pub mod http;
 
 use nudge_campaigns::campaign::Kind;
 use nudge_db::{Result, Rows, Timestamp, Tx};
-use nudge_platform::hidden;
+use nudge_platform::{hidden, id};
 use serde::Deserialize;
 use strum::IntoStaticStr;
 use utoipa::ToSchema;
@@ -128,11 +128,20 @@ pub async fn page(
     limit: usize,
     now: Timestamp,
 ) -> Result<RecipientPage> {
-    let after = after.unwrap_or(Uuid::max());
     let scanned = match state {
         Some(_) => MOST_SCANNED,
         None => i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1),
     };
+    let is_asked = |recipient: &Recipient| state.is_none_or(|state| state == recipient.state);
+    let full = |count: usize| i64::try_from(count).is_ok_and(|count| count >= scanned);
+    if kind == Kind::Push {
+        let sent = sent(tx, (app_id, campaign_id), after, scanned).await?;
+        let horizon = sent.last().filter(|_| full(sent.len())).map(|row| row.id);
+        let mut recipients: Vec<Recipient> = sent.into_iter().map(of_delivery).collect();
+        recipients.retain(is_asked);
+        return Ok(first_of(recipients, limit, horizon));
+    }
+    let after = after.unwrap_or(Uuid::max());
     let instructions = instructions(tx, (app_id, campaign_id), after, scanned).await?;
     // What the instructions do not have.
     let beside: Vec<Recipient> = match kind {
@@ -140,14 +149,9 @@ pub async fn page(
             let attempts = alone(tx, (app_id, campaign_id), after, scanned).await?;
             attempts.iter().map(of_attempt).collect()
         }
-        Kind::Push => {
-            let sent = sent(tx, (app_id, campaign_id), after, scanned).await?;
-            sent.into_iter().map(of_delivery).collect()
-        }
-        Kind::InApp => Vec::new(),
+        Kind::Push | Kind::InApp => Vec::new(),
     };
     // Where either list breaks off, what the other has beyond is another page's.
-    let full = |count: usize| i64::try_from(count).is_ok_and(|count| count >= scanned);
     let ends = [
         instructions
             .last()
@@ -165,17 +169,21 @@ pub async fn page(
         .collect();
     recipients.extend(beside);
     recipients.retain(|recipient| {
-        state.is_none_or(|state| state == recipient.state)
-            && horizon.is_none_or(|horizon| recipient.id >= horizon)
+        is_asked(recipient) && horizon.is_none_or(|horizon| recipient.id >= horizon)
     });
     recipients.sort_by_key(|recipient| std::cmp::Reverse(recipient.id));
+    Ok(first_of(recipients, limit, horizon))
+}
+
+/// The page of what was found up to `horizon`, where the search broke off.
+fn first_of(mut recipients: Vec<Recipient>, limit: usize, horizon: Option<Uuid>) -> RecipientPage {
     let more = recipients.len() > limit;
     recipients.truncate(limit);
     let last = recipients.last().map(|recipient| recipient.id);
-    Ok(RecipientPage {
+    RecipientPage {
         next: if more { last } else { horizon },
         recipients,
-    })
+    }
 }
 
 fn of_attempt(row: &AttemptRow) -> Recipient {
@@ -199,6 +207,7 @@ async fn instructions(
     after: Uuid,
     limit: i64,
 ) -> Result<Vec<InstructionRow>> {
+    // SQLite would take the index of `instruction_id` for the attempts that have none, which are every survey's.
     tx.sql(
         "SELECT i.id, i.subject_id, i.status, i.status_at, i.expires_at, a.state AS attempt_state,
                 a.active_at AS attempt_at, i.suppressed_by
@@ -209,7 +218,7 @@ async fn instructions(
     .push(
         "        AND NOT (kind = 'feedback' AND EXISTS (SELECT 1 FROM survey_attempts alone
                    WHERE alone.subject_id = instructions.subject_id AND alone.survey_id = $2
-                     AND alone.instruction_id IS NULL))
+                     AND (alone.instruction_id IS NULL) IS TRUE))
                ORDER BY id DESC LIMIT $4) i
          LEFT JOIN survey_attempts a ON a.instruction_id = i.id
          ORDER BY i.id DESC",
@@ -256,25 +265,41 @@ fn of_delivery(row: DeliveryRow) -> Recipient {
     }
 }
 
-/// Push messages but for tests.
+/// Push messages but for tests, after one of them. All of the campaign's would be sorted for a page in the order of their ids.
 async fn sent(
     tx: &mut Tx,
     (app_id, campaign_id): (Uuid, Uuid),
-    after: Uuid,
+    after: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<DeliveryRow>> {
+    let (at, id) = match after {
+        Some(id) => (made_at(tx, app_id, id).await?, id),
+        None => (Timestamp(i64::MAX), Uuid::max()),
+    };
     tx.sql(
         "SELECT id, subject_id, status, reason, created_at, displayed_at, opened_at, clicked_at, dismissed_at, ended_at
-         FROM deliveries WHERE app_id = $1 AND campaign_id = $2 AND id < $3 AND NOT test AND status <> 'kept' AND subject_id NOT IN ",
+         FROM deliveries WHERE (app_id = $1) IS TRUE AND campaign_id = $2 AND NOT test AND status <> 'kept' AND subject_id NOT IN ",
     )
-    .push(hidden::SUBJECTS)
-    .push(" ORDER BY id DESC LIMIT $4")
     .bind(app_id)
     .bind(campaign_id)
-    .bind(after)
-    .bind(limit)
+    .push(hidden::SUBJECTS)
+    .push(" AND (created_at, id) < ")
+    .push_pair(at, id)
+    .push(" ORDER BY created_at DESC, id DESC LIMIT ")
+    .push_bind(limit)
     .fetch_all()
     .await
+}
+
+/// When a push message was made. Of one that is gone, when its id was made.
+async fn made_at(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Timestamp> {
+    let made_at: Option<Timestamp> = tx
+        .sql("SELECT created_at FROM deliveries WHERE id = $1 AND (app_id = $2) IS TRUE")
+        .bind(id)
+        .bind(app_id)
+        .fetch_value()
+        .await?;
+    Ok(made_at.or_else(|| id::made_at(id)).unwrap_or(Timestamp(0)))
 }
 
 async fn alone(

@@ -289,17 +289,44 @@ pub async fn first_held(
     .await
 }
 
-/// What of a subject its polls depend on.
-pub async fn state(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Option<State>> {
-    tx.sql(
-        "SELECT s.instruction_count AS instructions, s.suppressed, s.messaging_consent,
-                CAST((SELECT sum(a.token_epoch) FROM aliases a WHERE a.subject_id = s.id) AS BIGINT) AS tokens
-         FROM subjects s WHERE s.app_id = $1 AND s.id = $2",
-    )
-    .bind(app_id)
-    .bind(subject_id)
-    .fetch_optional()
-    .await
+/// What of a subject its polls depend on, and the subject's version.
+pub async fn state(tx: &mut Tx, app_id: Uuid, subject_id: Uuid) -> Result<Option<(State, i64)>> {
+    #[derive(nudge_db::FromRow)]
+    struct VersionedState {
+        version: i64,
+        #[sqlx(flatten)]
+        state: State,
+    }
+    let row: Option<VersionedState> = tx
+        .sql(
+            "SELECT s.version, s.instruction_count AS instructions, s.suppressed, s.messaging_consent,
+                    CAST((SELECT sum(a.token_epoch) FROM aliases a WHERE a.subject_id = s.id) AS BIGINT) AS tokens
+             FROM subjects s WHERE s.app_id = $1 AND s.id = $2",
+        )
+        .bind(app_id)
+        .bind(subject_id)
+        .fetch_optional()
+        .await?;
+    Ok(row.map(|row| (row.state, row.version)))
+}
+
+/// The versions of some subjects, of whichever apps.
+pub(super) async fn versions(tx: &mut Tx, subjects: &[Uuid]) -> Result<HashMap<Uuid, i64>> {
+    #[derive(nudge_db::FromRow)]
+    struct VersionRow {
+        id: Uuid,
+        version: i64,
+    }
+    let mut found = HashMap::with_capacity(subjects.len());
+    for chunk in subjects.chunks(Rows::MOST) {
+        let rows: Vec<VersionRow> = tx
+            .with_rows("v(id)", Rows::new().uuids(chunk.iter().copied()))
+            .push(" SELECT s.id, s.version FROM v JOIN subjects s ON s.id = v.id")
+            .fetch_all()
+            .await?;
+        found.extend(rows.into_iter().map(|row| (row.id, row.version)));
+    }
+    Ok(found)
 }
 
 /// What of each of some subjects, of whichever apps, its polls depend on.

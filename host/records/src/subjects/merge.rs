@@ -156,7 +156,7 @@ impl OfBoth {
 /// have something, `$2` keeps its own.
 const MOVES: &[&str] = &[
     // Whoever has a token of the one that goes must ask for a new one.
-    "UPDATE aliases SET subject_id = $2, token_epoch = token_epoch + 1 WHERE app_id = $1 AND subject_id = $3",
+    "UPDATE aliases SET subject_id = $2, token_epoch = token_epoch + 1 WHERE (app_id = $1) IS TRUE AND subject_id = $3",
     // Texts of the properties that were taken over.
     "INSERT INTO property_texts (app_id, subject_id, key, folded)
      SELECT t.app_id, $2, t.key, t.folded FROM property_texts t

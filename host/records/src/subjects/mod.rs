@@ -114,14 +114,12 @@ impl AliasView {
 
     /// Whether events and properties may be stored.
     pub fn may_analyze(&self, app: &App) -> bool {
-        self.analytics_consent
-            .unwrap_or(!app.settings.consent.required)
+        app.settings.consent.grants(self.analytics_consent)
     }
 
     /// Whether something may be presented or sent.
     pub fn may_message(&self, app: &App) -> bool {
-        self.messaging_consent
-            .unwrap_or(!app.settings.consent.required)
+        app.settings.consent.grants(self.messaging_consent)
     }
 }
 

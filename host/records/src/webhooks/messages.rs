@@ -38,22 +38,16 @@ pub async fn list_attempts(
     before: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<AttemptRow>> {
-    let mut statement = tx
-        .sql(
-            "SELECT id, message_id, event_type, attempt, at, status_code, latency_ms, error, next_attempt_at
-             FROM webhook_attempts WHERE app_id = $1 AND webhook_id = $2 AND message_id NOT IN ",
-        )
-        .push(hidden::MESSAGES)
-        .bind(app_id)
-        .bind(webhook_id);
-    if let Some(before) = before {
-        statement = statement.push(" AND id < ").push_bind(before);
-    }
-    statement
-        .push(" ORDER BY id DESC LIMIT ")
-        .push_bind(limit)
-        .fetch_all()
-        .await
+    tx.sql(
+        "SELECT id, message_id, event_type, attempt, at, status_code, latency_ms, error, next_attempt_at
+         FROM webhook_attempts WHERE app_id = $1 AND webhook_id = $2 AND message_id NOT IN ",
+    )
+    .push(hidden::MESSAGES)
+    .bind(app_id)
+    .bind(webhook_id)
+    .newest_below(before, limit)
+    .fetch_all()
+    .await
 }
 
 #[derive(nudge_db::FromRow)]

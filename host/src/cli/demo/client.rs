@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use reqwest::header::RETRY_AFTER;
+use nudge_platform::clock::Clock;
+use nudge_platform::outbound::retry_after;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,10 @@ use crate::cli::dev::Access;
 
 /// How often a request is sent again that the server was too busy for.
 const MOST_RETRIES: u32 = 8;
+/// How long it waits before that, where the server does not say.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long it waits at the most.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// Instructions of a page.
 const POLL_PAGE: usize = 20;
 
@@ -278,11 +283,8 @@ async fn answer<T: DeserializeOwned>(request: RequestBuilder, what: &str) -> any
 
 /// What `Retry-After` asks for.
 fn pause(response: &Response) -> Duration {
-    let seconds = response
-        .headers()
-        .get(RETRY_AFTER)
-        .and_then(|value| value.to_str().ok()?.parse().ok());
-    Duration::from_secs(seconds.unwrap_or(1).min(10))
+    let asked = retry_after(response.headers(), Clock::default().now());
+    asked.unwrap_or(PAUSE).min(LONGEST_PAUSE)
 }
 
 /// The gist of a problem document.

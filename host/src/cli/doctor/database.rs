@@ -21,6 +21,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// How far back failures of plugins are looked for.
 const JUST_NOW: Duration = Duration::from_mins(15);
 
+/// What to do where the embedded database's file is missing.
+const NONE: &str = "Name the server's folder with --data-dir, or start the server once.";
 /// What to do about a database that can't be looked at for a reason that is not known.
 const UNKNOWN: &str =
     "See that it runs and that `database.url` is right; `nudge check` tells more.";
@@ -45,7 +47,9 @@ async fn look_into(config: &Config, findings: &mut Vec<Finding>) -> anyhow::Resu
     if let Some(path) = nudge_db::sqlite_path(&url)
         && !secrets::is_there(path)?
     {
-        anyhow::bail!("there is none at {}", path.display());
+        let said = format!("there is none at {}", path.display());
+        findings.push(Finding::problem("database", said, NONE));
+        return Ok(());
     }
     // Two connections show whether a pooler changes what is behind them.
     let db = open_with(config, 2).await?;

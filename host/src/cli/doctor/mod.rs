@@ -59,7 +59,7 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
 /// these routes at the API's address unless somebody chose another.
 fn addresses(config: &Config, given: Vec<String>) -> Vec<Vec<String>> {
     if !given.is_empty() {
-        return given.into_iter().map(|url| vec![url]).collect();
+        return given.into_iter().map(|url| vec![named(url)]).collect();
     }
     let server = &config.server;
     if server.ops_listen.is_empty() {
@@ -71,6 +71,15 @@ fn addresses(config: &Config, given: Vec<String>) -> Vec<Vec<String>> {
         urls.push(url(&server.listen));
     }
     vec![urls]
+}
+
+/// The URL that somebody gave, who may have left out its scheme as `--ops-listen` has none.
+fn named(given: String) -> String {
+    if given.contains("://") {
+        given
+    } else {
+        url(&given)
+    }
 }
 
 /// The URL of an address that is listened on. A server that listens everywhere is reached here.
@@ -170,7 +179,7 @@ mod tests {
         assert_eq!(asked(&config), [["http://127.0.0.1:9000"]]);
         config.server.ops_listen.clear();
         assert!(asked(&config).is_empty());
-        let given = vec!["http://a:1".to_owned(), "http://b:1".to_owned()];
+        let given = vec!["http://a:1".to_owned(), "b:1".to_owned()];
         assert_eq!(addresses(&config, given), [["http://a:1"], ["http://b:1"]]);
     }
 }

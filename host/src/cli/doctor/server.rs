@@ -41,7 +41,11 @@ pub(super) async fn look(urls: &[String]) -> Vec<Finding> {
                 findings.extend(counters(url, &metrics));
                 return findings;
             }
-            Err(error) => failed.push(format!("{url}: {error}")),
+            // Its own text has the URL again, and not why.
+            Err(error) => {
+                let error = anyhow::Error::new(error.without_url());
+                failed.push(format!("{url}: {}", error.root_cause()));
+            }
         }
     }
     vec![Finding::problem(

@@ -79,7 +79,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<()> 
     Ok(())
 }
 
-fn deadline(kind: Kind, limits: &Limits) -> Duration {
+pub(super) fn deadline(kind: Kind, limits: &Limits) -> Duration {
     match kind {
         Kind::Trigger => limits.trigger_deadline,
         Kind::Validation => limits.validation_deadline,

@@ -267,7 +267,15 @@ fn problem(status: StatusCode, text: &str) -> String {
     } else {
         &problem.detail
     };
-    let mut told = format!("{} {}: {detail}", status.as_u16(), problem.code);
+    let mut told = format!("{} {}", status.as_u16(), problem.code);
+    // A detail that points to the errors, or is one of them, says nothing beside them.
+    let is_in_errors = !problem.errors.is_empty() && detail.ends_with("see errors.")
+        || problem.errors.iter().any(|error| error.detail == *detail);
+    let mut separator = ':';
+    if !is_in_errors {
+        let _ = write!(told, ": {detail}");
+        separator = ';';
+    }
     if status.is_server_error() && !problem.request_id.is_empty() {
         let _ = write!(told, " (request {})", problem.request_id);
     }
@@ -278,7 +286,8 @@ fn problem(status: StatusCode, text: &str) -> String {
     } in &problem.errors
     {
         let place = if pointer.is_empty() { "body" } else { pointer };
-        let _ = write!(told, "; {place}: {detail} ({code})");
+        let _ = write!(told, "{separator} {place}: {detail} ({code})");
+        separator = ';';
     }
     told
 }
@@ -296,6 +305,17 @@ mod tests {
             problem(StatusCode::UNPROCESSABLE_ENTITY, body),
             "422 validation_failed: the body breaks the contract; /percent: must be from 1 to 100 (out_of_range)"
         );
+        // What the errors say is not said twice.
+        for detail in ["The request breaks the contract; see errors.", "m"] {
+            let body = format!(
+                r#"{{"code": "c", "detail": "{detail}", "errors": [
+                    {{"pointer": "/a", "code": "x", "detail": "m"}}, {{"code": "y", "detail": "n"}}]}}"#
+            );
+            assert_eq!(
+                problem(StatusCode::UNPROCESSABLE_ENTITY, &body),
+                "422 c: /a: m (x); body: n (y)"
+            );
+        }
         let body = r#"{"title": "Unavailable", "code": "unavailable", "requestId": "r1"}"#;
         assert_eq!(
             problem(StatusCode::SERVICE_UNAVAILABLE, body),

@@ -47,8 +47,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         write(&folder.join(path), &text)?;
     }
     let shown = folder.display();
+    let there = word(&folder);
     super::super::say(format_args!(
-        "{shown} is a {kind} plugin in {}. Next:\n\n    cd {shown}\n    nudge plugin test\n\nREADME.md leads from there to production.",
+        "{shown} is a {kind} plugin in {}. Next:\n\n    cd {there}\n    nudge plugin test\n\nREADME.md leads from there to production.",
         match lang {
             Language::Rust => "Rust",
             Language::Javascript => "JavaScript",
@@ -57,6 +58,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
     ));
     Ok(())
+}
+
+/// A path as one word of a shell's.
+fn word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+@%:,=".contains(letter);
+    if text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// A name that is a plugin's, a crate's and a package's.
@@ -201,6 +212,44 @@ mod tests {
             &"a".repeat(65),
         ] {
             assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        for (path, expected) in [
+            ("/home/ana/my-plugin", "/home/ana/my-plugin"),
+            ("../über", "../über"),
+            ("my plugins/cart", "'my plugins/cart'"),
+            ("ana's $HOME", r"'ana'\''s $HOME'"),
+        ] {
+            assert_eq!(word(Path::new(path)), expected);
+        }
+    }
+
+    #[test]
+    fn the_tools_that_make_components_have_exact_versions() {
+        let text = |language, path: &str| {
+            let files = project("my-plugin", Kind::Trigger, language);
+            let mut files = files.into_iter();
+            let found = files.find(|(known, _)| known == Path::new(path));
+            found.unwrap().1
+        };
+        let is_number = |part: &str| part.parse::<u32>().is_ok();
+        let is_exact =
+            |version: &str| version.split('.').count() == 3 && version.split('.').all(is_number);
+        let package = text(Language::Javascript, "package.json");
+        let package: serde_json::Value = serde_json::from_str(&package).unwrap();
+        for list in ["devDependencies", "overrides"] {
+            for (name, version) in package[list].as_object().unwrap() {
+                assert!(is_exact(version.as_str().unwrap()), "{name}: {version}");
+            }
+        }
+        let requirements = text(Language::Python, "requirements.txt");
+        let tools = requirements.lines().filter(|line| !line.starts_with('#'));
+        for line in tools {
+            let (name, version) = line.split_once("==").unwrap();
+            assert!(is_exact(version), "{name}: {version}");
         }
     }
 

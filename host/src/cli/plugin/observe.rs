@@ -103,12 +103,19 @@ fn status_text(plugin: &Json) -> String {
     };
     line("slot", slot.to_owned());
     if let Some(health) = plugin.get("health") {
-        let said = format!(
+        let mut said = format!(
             "{}: {} of {} calls failed in the last 15 minutes",
             text(health, "state"),
             shown(health, "failures"),
             shown(health, "calls")
         );
+        if health.get("failures").and_then(Json::as_u64) > Some(0) {
+            // Events that a validation plugin failed on are answered, and not kept.
+            said.push_str(match text(plugin, "kind") {
+                "validation" => "; `nudge plugin metrics` shows of which kind",
+                _ => "; `nudge dead-letters list` shows why",
+            });
+        }
         line("health", said);
     }
     // Somebody has activated a version again after its roll-back: that is no news any longer.
@@ -389,6 +396,21 @@ mod tests {
              rolled back   1.1.0 (candidate) at 2026-01-31T09:30:00.000Z: 9 of 20 calls failed, a share of 0.450; 0.05 may\n  \
              version       1.0.0  2026-01-30T09:30:00.000Z"
         );
+    }
+
+    #[test]
+    fn a_status_says_where_to_read_why_calls_failed() {
+        let status = |kind: &str, failures: u32| {
+            status_text(&json!({
+                "name": "cart", "kind": kind, "activeVersion": "1.0.0", "slot": true,
+                "health": {"state": "failing", "calls": 3, "failures": failures},
+            }))
+        };
+        let of_trigger = status("trigger", 3);
+        assert!(of_trigger.ends_with("15 minutes; `nudge dead-letters list` shows why"));
+        let of_validation = status("validation", 1);
+        assert!(of_validation.ends_with("; `nudge plugin metrics` shows of which kind"));
+        assert!(status("trigger", 0).ends_with("15 minutes"));
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(crate) enum Language {
     Rust,
     /// JavaScript, by componentize-js.
     #[value(name = "js", alias = "javascript")]
+    #[serde(alias = "js")]
     Javascript,
     /// Python, by componentize-py.
     Python,
@@ -104,5 +105,19 @@ impl Project {
     /// Where components of languages that are not compiled by cargo go.
     pub(super) fn component(&self) -> PathBuf {
         self.folder.join("build").join("plugin.wasm")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_names_a_language_as_the_flag_does_too() {
+        for name in ["js", "javascript"] {
+            let text = format!("kind = \"trigger\"\nlanguage = \"{name}\"");
+            let manifest: Manifest = toml::from_str(&text).unwrap();
+            assert_eq!(manifest.language, Language::Javascript);
+        }
     }
 }

@@ -362,6 +362,11 @@ pub(super) async fn logs(config: &Config, arguments: Logs) -> anyhow::Result<()>
             }
         }
         if !arguments.follow {
+            if lines.is_empty() {
+                complain(&anyhow!(
+                    "{name} logged nothing; `nudge plugin status {name}` says how it fares"
+                ));
+            }
             return Ok(());
         }
         tokio::time::sleep(GLANCE).await;

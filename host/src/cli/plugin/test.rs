@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use nudge_platform::config::Config;
 use nudge_plugin_runtime::cases::{self, Case};
+use nudge_plugin_runtime::limits;
 use report::{Report, Tested};
 use serde::Deserialize;
 
@@ -44,7 +45,10 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<()> 
     let Checked { file, folder } = &arguments.component;
     let component = Component::open(file.as_deref(), &folder.dir)?;
     let plugin = engine::load(config, &component.bytes)?;
-    let mut report = Report::default();
+    let mut report = Report {
+        limits: limits(config),
+        ..Report::default()
+    };
     let started = Instant::now();
     for CaseFile { file, case } in find(&folder.dir.join("cases"))? {
         let wanted = arguments.filter.as_ref();
@@ -77,8 +81,12 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<()> 
 
 /// Reads the cases of a folder, files in the order of their names.
 pub(super) fn find(folder: &Path) -> anyhow::Result<Vec<CaseFile>> {
-    let entries =
-        fs::read_dir(folder).with_context(|| format!("there is no folder {}", folder.display()))?;
+    let entries = fs::read_dir(folder).with_context(|| {
+        format!(
+            "there is no folder {}, where a project has its cases; name the project with --dir",
+            folder.display()
+        )
+    })?;
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in entries {
         let path = entry?.path();
@@ -99,6 +107,13 @@ pub(super) fn find(folder: &Path) -> anyhow::Result<Vec<CaseFile>> {
             File::One(case) => vec![case],
         };
         for (index, case) in file.into_iter().enumerate() {
+            if !case.is_object() {
+                bail!(
+                    "{}: case {} is no object with an `input`",
+                    path.display(),
+                    index + 1
+                );
+            }
             let case = Case::deserialize(case)
                 .with_context(|| format!("{}: case {}", path.display(), index + 1))?;
             let file = path

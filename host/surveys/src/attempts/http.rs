@@ -23,6 +23,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{AttemptStep, Error, Given, Next, Start, language};
+use crate::instructions::feedback;
 use crate::services::Shared;
 
 /// Answers, from SDKs.
@@ -183,6 +184,7 @@ pub async fn start_attempt(
         Some(_) => None,
     };
     tx.commit().await?;
+    feedback::wake(&services, &subject.app, standing.subject_id);
     let view = AttemptView {
         survey,
         ..AttemptView::new(outcome, now)
@@ -233,6 +235,7 @@ pub async fn answer_attempt(
     let app = &subject.app;
     let outcome = super::take_answers(&mut tx, app, &standing, id, &given, now).await?;
     tx.commit().await?;
+    feedback::wake(&services, app, standing.subject_id);
     Ok(Data {
         data: NextView {
             next: outcome.next.into(),
@@ -316,6 +319,7 @@ async fn end(
         End::Dismiss => super::dismiss(&mut tx, app, &standing, id, now).await?,
     };
     tx.commit().await?;
+    feedback::wake(services, app, standing.subject_id);
     if outcome.survey_ended {
         services.apps.refresh(subject.app.id).await?;
     }

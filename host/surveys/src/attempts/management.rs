@@ -11,7 +11,7 @@ use nudge_campaigns::{store as campaigns, surveys};
 use nudge_db::Timestamp;
 use nudge_http::csv::WantsCsv;
 use nudge_http::cursor::Cursors;
-use nudge_http::page::{DEFAULT_LIMIT, Gathering, MOST, Page, checked_limit};
+use nudge_http::page::{self, Gathering, Page};
 use nudge_http::query;
 use nudge_http::{ApiError, Code, Data, NestedId, Params, ResourceId};
 use nudge_platform::{clock, hidden};
@@ -170,7 +170,7 @@ pub async fn get_survey_analytics(
 ) -> Result<Data<Report>, ApiError> {
     let range = range(query.from.as_deref(), query.to.as_deref())?;
     // Somebody's answers leave the counts while they are erased: what is subtracted must be in the sum.
-    let mut tx = services.db.snapshot().await?;
+    let mut tx = services.db.repeatable_read().await?;
     let survey = found(&mut tx, scope.app.id, id).await?;
     let now = services.clock.now();
     let data = analytics::report(&mut tx, &survey, range, now).await?;
@@ -189,7 +189,7 @@ pub async fn list_survey_responses(
     Params(query): Params<ResponsesQuery>,
 ) -> Result<Response, ApiError> {
     let range = range(query.from.as_deref(), query.to.as_deref())?;
-    let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
+    let limit = page::limit(query.limit)?;
     let page = query.page.unwrap_or(1);
     if !(1..=MOST_PAGE).contains(&page) {
         let detail = format!("page must be 1 to {MOST_PAGE}");
@@ -285,7 +285,7 @@ async fn attempts_of(
     of: Of,
     query: AttemptsQuery,
 ) -> Result<Data<Page<AttemptDetail>>, ApiError> {
-    let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
+    let limit = page::limit(query.limit)?;
     let now = services.clock.now();
     let list = match of {
         Of::Survey(id) => format!("attempts {app_id} {id}"),

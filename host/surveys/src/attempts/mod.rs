@@ -107,8 +107,8 @@ impl Attempt {
         }
     }
 
-    /// As far as counting goes.
-    fn standing(&self) -> tally::AttemptState<'_> {
+    /// What of its state is counted.
+    fn tally_state(&self) -> tally::AttemptState<'_> {
         tally::AttemptState {
             completed: self.state == State::Completed,
             alone: self.instruction_id.is_none(),
@@ -118,7 +118,7 @@ impl Attempt {
 
     /// What the attempt adds to the counts.
     pub fn tally(&self, walker: &Walker<'_>, answers: &Answers) -> Tally {
-        tally::tally(walker, answers, self.standing())
+        tally::tally(walker, answers, self.tally_state())
     }
 }
 

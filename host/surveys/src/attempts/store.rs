@@ -153,11 +153,8 @@ pub async fn list_of_subject(
         .bind(subject_id);
     if let Some((started_at, id)) = after {
         statement = statement
-            .push(" AND (a.started_at, a.id) < (")
-            .push_bind(started_at)
-            .push(", ")
-            .push_bind(id)
-            .push(")");
+            .push(" AND (a.started_at, a.id) < ")
+            .push_pair(started_at, id);
     }
     let rows: Vec<AttemptRow> = statement
         .push(" ORDER BY a.started_at DESC, a.id DESC LIMIT ")
@@ -199,11 +196,8 @@ pub async fn list(
     }
     if let Some((started_at, id)) = after {
         statement = statement
-            .push(" AND (a.started_at, a.id) < (")
-            .push_bind(started_at)
-            .push(", ")
-            .push_bind(id)
-            .push(")");
+            .push(" AND (a.started_at, a.id) < ")
+            .push_pair(started_at, id);
     }
     let rows: Vec<AttemptRow> = statement
         .push(" ORDER BY a.started_at DESC, a.id DESC LIMIT ")

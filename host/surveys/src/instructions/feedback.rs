@@ -1,7 +1,9 @@
 //! Buttons that open surveys (contract 20): an instruction that stands for as long as the survey is active and its audience holds.
 //!
-//! Whom a button is for is asked when that person polls. What follows is one row a person and survey, which is written only where something
-//! changes: the button comes, goes, comes back, opens another version, or would soon expire.
+//! Whom a button is for is asked when that person polls and, while the poll waits, when the app or the person changes, a schedule may open,
+//! or the person tells this process what became of a survey or of something shown; what else an audience asks of, such as the time, the
+//! next poll finds. What follows is one row a person and survey, which is written only where something changes: the button comes, goes,
+//! comes back, opens another version, or would soon expire.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -82,6 +84,14 @@ pub(super) async fn refresh(services: &Shared, app: &App, who: (Uuid, i64)) -> R
     tx.commit().await?;
     services.polls.wake(subject_id);
     Ok(())
+}
+
+/// Has this process's open polls of a person look for the app's buttons again: one may be for whoever was shown, has answered or has
+/// ended something.
+pub(crate) fn wake(services: &Shared, app: &App, subject_id: Uuid) {
+    if !app.feedback.is_empty() {
+        services.polls.wake(subject_id);
+    }
 }
 
 async fn wanted<'a>(services: &Shared, app: &'a App, alias: i64) -> Wanted<'a> {

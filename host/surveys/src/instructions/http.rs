@@ -20,6 +20,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::feedback;
 use super::polling::{self, PagePosition};
 use crate::services::Shared;
 
@@ -216,6 +217,7 @@ pub async fn acknowledge_instructions(
         }
     }
     tx.commit().await?;
+    feedback::wake(&services, &subject.app, standing.subject_id);
     let counted = stats::Kind::InAppViews;
     services.stats.count(subject.app.id, now, counted, views);
     Ok(Data { data: view })

@@ -4,7 +4,7 @@ use axum::extract::State;
 use nudge_apps::auth::Viewer;
 use nudge_db::{Timestamp, Tx};
 use nudge_http::cursor::Cursors;
-use nudge_http::page::{DEFAULT_LIMIT, MOST, Page, checked_limit};
+use nudge_http::page::{self, Page};
 use nudge_http::{ApiError, Data, Params};
 use nudge_platform::{clock, hidden};
 use serde::{Deserialize, Serialize};
@@ -109,7 +109,7 @@ pub async fn list_instructions(
     State(services): State<Shared>,
     Params(query): Params<InstructionsQuery>,
 ) -> Result<Data<Page<InstructionView>>, ApiError> {
-    let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
+    let limit = page::limit(query.limit)?;
     let (app_id, subject_id) = (scope.app.id, query.subject_id);
     let list = format!("instructions of {app_id} {subject_id}");
     let cursors = Cursors::new(&services.secrets, list, services.clock.now());

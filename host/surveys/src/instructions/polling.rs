@@ -137,8 +137,8 @@ impl PagePosition {
     }
 }
 
-/// How long a poll waits until it looks anew for whom an app's buttons are: nothing wakes it when an audience comes to hold.
-const BUTTONS_AGAIN: Duration = Duration::from_secs(5);
+/// How often a poll that waits asks memory whether an app with buttons has changed.
+const APP_AGAIN: Duration = Duration::from_secs(5);
 
 /// Gets a page, and the app as it was when the page was read; waits for one if there is nothing, until something is issued or
 /// that time is over. Whatever ends the key or the token ends the wait.
@@ -170,7 +170,7 @@ pub async fn poll(
         let standing = current::read(&mut tx, &subject.token).await?;
         let subject_id = standing.subject_id;
         let state = store::state(&mut tx, subject.app.id, subject_id).await?;
-        let Some(state) = state.filter(|_| standing.may_message(&app)) else {
+        let Some((state, version)) = state.filter(|_| standing.may_message(&app)) else {
             let nothing = Page {
                 place,
                 ..Page::default()
@@ -182,6 +182,8 @@ pub async fn poll(
         let asked = (subject.token.subject_id, place, limit);
         let (page, now) = with_buttons(services, &app, tx, who, asked).await?;
         poll.saw(state);
+        // What the person does may make a button due.
+        poll.watches((!app.feedback.is_empty()).then_some(version));
         let over = Instant::now() >= deadline || services.stop.is_cancelled();
         if !page.instructions.is_empty() || over {
             return Ok((app, page));
@@ -191,15 +193,36 @@ pub async fn poll(
             notes.leave();
         }
         let ends_at = subject.ends_at();
-        let at = page.next_at.map_or(ends_at, |at| at.min(ends_at));
-        let mut until = deadline.min(Instant::now() + at.since(now));
-        if !app.feedback.is_empty() {
-            until = until.min(Instant::now() + BUTTONS_AGAIN);
-        }
+        let next = page.next_at.into_iter().chain(button_at(&app, now));
+        let at = next.fold(ends_at, Timestamp::min);
+        let until = deadline.min(Instant::now() + at.since(now));
         tokio::select! {
             () = issued => {}
             () = services.stop.cancelled() => {}
             () = tokio::time::sleep_until(until) => {}
+            () = buttons_changed(services, &app) => {}
+        }
+    }
+}
+
+/// When the schedule of a button may let the button come that is not there yet.
+fn button_at(app: &App, now: Timestamp) -> Option<Timestamp> {
+    let buttons = app.feedback.iter();
+    let buttons = buttons.filter_map(|index| app.campaigns.get(*index));
+    let openings = buttons.filter_map(|running| running.rules.schedule.may_open_at(now));
+    openings.min()
+}
+
+/// Resolves once this process knows another version of an app, where one of the two has buttons. The database is not asked.
+async fn buttons_changed(services: &Shared, app: &App) {
+    loop {
+        tokio::time::sleep(APP_AGAIN).await;
+        let Ok(Some(newest)) = services.apps.get(app.id).await else {
+            return;
+        };
+        let has_buttons = !app.feedback.is_empty() || !newest.feedback.is_empty();
+        if newest.version != app.version && has_buttons {
+            return;
         }
     }
 }

@@ -4,15 +4,14 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use nudge_apps::auth::{Editor, Viewer};
-use nudge_apps::campaigns::http::{find, hold, patched, record};
-use nudge_campaigns::campaign::size;
+use nudge_apps::campaigns::http::{delete, find};
 use nudge_campaigns::listing::{self, Listed};
 use nudge_campaigns::store::{self as campaigns, Hold};
 use nudge_campaigns::surveys::{self, Content, Survey};
 use nudge_http::precondition::IfMatch;
 use nudge_http::{ApiError, Data, Json, ResourceId, created};
-use nudge_pipeline::segments;
-use nudge_platform::{audit, clock};
+use nudge_pipeline::saving::{self, CheckedChange};
+use nudge_platform::clock;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -80,25 +79,7 @@ pub async fn create_survey(
     State(services): State<Shared>,
     Json(content): Json<Content>,
 ) -> Result<(StatusCode, Data<SurveyView>), ApiError> {
-    let growth = size::check(&content, None)?;
-    let app = segments::renewed(&services, &scope).await?;
-    nudge_campaigns::surveys::check(
-        &services.plugins,
-        &app.deciders,
-        &app.segments.audiences,
-        &content,
-        None,
-    )
-    .await?;
-    let now = services.clock.now();
-    let survey = Survey::new(nudge_platform::id::new(now), scope.app.id, content, now);
-    let mut tx = services.db.write().await?;
-    nudge_campaigns::lifecycle::create(&mut tx, &services.plugins, &survey).await?;
-    size::check_total(&mut tx, scope.app.id, growth).await?;
-    record(&mut tx, &scope, "survey.created", &survey, Map::new(), now).await?;
-    tx.commit().await?;
-    let app = services.apps.refresh(scope.app.id).await?;
-    segments::watched(&services, app.as_deref(), survey.id).await?;
+    let survey = saving::create(&services, &scope, content).await?;
     Ok(created(survey.into()))
 }
 
@@ -127,23 +108,11 @@ pub async fn update_survey(
     if_match: IfMatch,
     Json(patch): Json<Map<String, Value>>,
 ) -> Result<Data<SurveyView>, ApiError> {
-    let current: Survey = find(&services, &scope, id).await?;
-    let detail = audit::of_patch(&patch);
-    let patched = patched(&current, if_match, patch)?;
-    let before = Some(&current.content);
-    let growth = size::check(&patched.content, before)?;
-    let app = segments::renewed(&services, &scope).await?;
-    let (plugins, audiences) = (&services.plugins, &app.segments.audiences);
-    let check = |content| surveys::check(plugins, &app.deciders, audiences, content, before);
-    patched.check(check).await?;
-    let content = patched.content;
-
-    let now = services.clock.now();
-    let (mut survey, activated) = current.changed(content, now);
+    let change: CheckedChange<Content> =
+        saving::check_change(&services, &scope, id, if_match, patch).await?;
+    let (activates, now) = (change.activates, change.now);
     let mut tx = services.db.write().await?;
-    nudge_campaigns::lifecycle::update(&mut tx, &services.plugins, &survey).await?;
-    size::check_total(&mut tx, scope.app.id, growth).await?;
-    record(&mut tx, &scope, "survey.updated", &survey, detail, now).await?;
+    let mut survey = change.write(&services, &scope, &mut tx).await?;
     // It may have as many responses already as it is to get now.
     let app_id = scope.app.id;
     if let Some(most) = surveys::max_responses(&mut tx, app_id, id).await?
@@ -154,9 +123,8 @@ pub async fn update_survey(
         survey = ended;
     }
     tx.commit().await?;
-    let app = services.apps.refresh(scope.app.id).await?;
-    segments::watched(&services, app.as_deref(), survey.id).await?;
-    if activated {
+    saving::put_in_force(&services, app_id, id).await?;
+    if activates {
         // What was issued before is on offer again.
         services.polls.wake_all();
     }
@@ -176,9 +144,7 @@ pub async fn delete_survey(
 ) -> Result<StatusCode, ApiError> {
     let now = services.clock.now();
     let mut tx = services.db.write().await?;
-    let survey: Survey = hold(&mut tx, &scope, id, if_match).await?;
-    nudge_campaigns::surveys::delete(&mut tx, scope.app.id, id, &scope.actor, now).await?;
-    record(&mut tx, &scope, "survey.deleted", &survey, Map::new(), now).await?;
+    delete::<Content>(&mut tx, &scope, id, if_match, now).await?;
     tx.commit().await?;
     services.jobs.wake();
     services.apps.refresh(scope.app.id).await?;

@@ -12,7 +12,7 @@ use nudge_wasm::{
 use serde_json::{Map, Value as Json, json};
 use uuid::Uuid;
 
-use crate::support::{NOW, OneOrder, config, item};
+use crate::support::{BINDINGS, NOW, OneOrder, config, item};
 use crate::witness::validation_batch;
 
 /// The folders of kept plugins, one a version of the contract.
@@ -313,26 +313,10 @@ fn validate(plugin: &Plugin) -> Json {
 
 fn resolve(plugin: &Plugin) -> Json {
     let of_template = r#"{"bindings": [{"id": "hi", "fallback": "Hello"}, {"id": "title"}]}"#;
-    let config = r#"{
-        "version": 1,
-        "missingData": "skip",
-        "sources": [
-            {"id": "user", "label": "User", "kind": "user_property"},
-            {"id": "data", "label": "Data", "kind": "send_data"},
-            {"id": "event", "label": "Event", "kind": "trigger_event"},
-            {"id": "past", "label": "Past", "kind": "latest_event", "eventName": "order", "lookbackDays": 30}
-        ],
-        "bindings": [
-            {"id": "name", "label": "Name", "sourceId": "user", "key": "name", "type": "string"},
-            {"id": "code", "label": "Code", "sourceId": "data", "key": "code", "type": "string"},
-            {"id": "total", "label": "Total", "sourceId": "event", "key": "total", "type": "number"},
-            {"id": "last", "label": "Last", "sourceId": "past", "key": "amount", "type": "number"}
-        ]
-    }"#;
     let config = if is_template(plugin) {
         of_template
     } else {
-        config
+        BINDINGS
     };
     let reads = checked(plugin, config);
     let recipient = |number, data: &str, trigger| personalization::Item {

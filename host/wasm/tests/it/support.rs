@@ -109,6 +109,24 @@ pub(crate) fn batch(mode: &str) -> Batch {
     }
 }
 
+/// A configuration of the default personalization plugin with a binding of each kind of source.
+pub(crate) const BINDINGS: &str = r#"{
+    "version": 1,
+    "missingData": "skip",
+    "sources": [
+        {"id": "user", "label": "User", "kind": "user_property"},
+        {"id": "data", "label": "Data", "kind": "send_data"},
+        {"id": "event", "label": "Event", "kind": "trigger_event"},
+        {"id": "past", "label": "Past", "kind": "latest_event", "eventName": "order", "lookbackDays": 30}
+    ],
+    "bindings": [
+        {"id": "name", "label": "Name", "sourceId": "user", "key": "name", "type": "string"},
+        {"id": "code", "label": "Code", "sourceId": "data", "key": "code", "type": "string"},
+        {"id": "total", "label": "Total", "sourceId": "event", "key": "total", "type": "number"},
+        {"id": "last", "label": "Last", "sourceId": "past", "key": "amount", "type": "number"}
+    ]
+}"#;
+
 /// Facts about subjects that did one order before the batch.
 pub(crate) struct OneOrder;
 

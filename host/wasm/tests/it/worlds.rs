@@ -3,7 +3,7 @@
 use nudge_wasm::{FactsUnavailable, Kind, PastEvent, Value, personalization, validation};
 use uuid::Uuid;
 
-use crate::support::{NOW, engine};
+use crate::support::{BINDINGS, NOW, engine};
 
 #[test]
 fn a_validation_plugin_reports_violations_by_item() {
@@ -54,23 +54,7 @@ fn a_personalization_plugin_resolves_bindings() {
     let (engine, _folder) = engine();
     let plugin = engine.load(nudge_plugins::DEFAULT_PERSONALIZATION).unwrap();
     assert_eq!(plugin.kind(), Kind::Personalization);
-    let config = r#"{
-        "version": 1,
-        "missingData": "skip",
-        "sources": [
-            {"id": "user", "label": "User", "kind": "user_property"},
-            {"id": "data", "label": "Data", "kind": "send_data"},
-            {"id": "event", "label": "Event", "kind": "trigger_event"},
-            {"id": "past", "label": "Past", "kind": "latest_event", "eventName": "order", "lookbackDays": 30}
-        ],
-        "bindings": [
-            {"id": "name", "label": "Name", "sourceId": "user", "key": "name", "type": "string"},
-            {"id": "code", "label": "Code", "sourceId": "data", "key": "code", "type": "string"},
-            {"id": "total", "label": "Total", "sourceId": "event", "key": "total", "type": "number"},
-            {"id": "last", "label": "Last", "sourceId": "past", "key": "amount", "type": "number"}
-        ]
-    }"#;
-    let reads = plugin.check_config(config).unwrap().unwrap();
+    let reads = plugin.check_config(BINDINGS).unwrap().unwrap();
 
     let event = |properties: &str| PastEvent {
         id: Uuid::from_u128(3),
@@ -86,7 +70,7 @@ fn a_personalization_plugin_resolves_bindings() {
             trigger: Some(event(r#"{"total":7}"#)),
         }],
         messages: vec![personalization::Message {
-            config: config.into(),
+            config: BINDINGS.into(),
             properties: reads.properties.into(),
             subject_properties: reads.subject_properties.into(),
             items: vec![0],

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use nudge_db::Timestamp;
 use nudge_http::ApiError;
 use nudge_http::cursor::Cursors;
-use nudge_http::page::{Page, PageQuery};
+use nudge_http::page::{self, Page};
 use nudge_http::query::begin;
 use nudge_platform::clock;
 use nudge_plugin_runtime::logs::store::{self, Filter, Row};
@@ -100,11 +100,7 @@ pub(crate) async fn list(
     name: &str,
     query: LogQuery,
 ) -> Result<Page<LogLineView>, ApiError> {
-    let paging = PageQuery {
-        limit: query.limit,
-        cursor: query.cursor.clone(),
-    };
-    let limit = paging.limit()?;
+    let limit = page::limit(query.limit)?;
     let now = services.clock.now();
     let level = query.level.as_deref().map(level).transpose()?;
     let since: Option<Timestamp> = begin("since", query.since.as_deref())?;
@@ -113,7 +109,7 @@ pub(crate) async fn list(
         query.version
     );
     let cursors = Cursors::new(&services.secrets, list, now);
-    let after: Option<Uuid> = cursors.open(paging.cursor.as_deref())?;
+    let after: Option<Uuid> = cursors.open(query.cursor.as_deref())?;
     services.plugins.recorder.flush(&services.db).await?;
     let mut tx = services.db.read().await?;
     let owner_id = lists::owner_of(services, &mut tx, app_id, name).await?;

@@ -223,6 +223,44 @@ fn what_was_missed_is_made_up_for_once() {
 }
 
 #[test]
+fn what_a_clock_that_was_ahead_has_planned_is_planned_anew() {
+    let now = at("2026-03-01T12:00:00Z");
+    let ahead = at("2099-03-01T12:00:00Z");
+    let daily = every(&json!({"every": "day", "at": "09:00"}), "UTC");
+    let first = daily.next(None, now).unwrap();
+    let second = daily.after(first).unwrap();
+    let planned = daily.next(None, ahead);
+    assert_eq!(
+        daily.replanned(None, planned, now),
+        Some((None, Some(first)))
+    );
+    let planned = planned.unwrap();
+    let last = Some(planned.occasion);
+    assert_eq!(
+        daily.replanned(last, daily.after(planned), now),
+        Some((Some(first.occasion), Some(second)))
+    );
+    assert_eq!(
+        daily.replanned(last, None, now),
+        Some((Some(first.occasion), None)),
+        "it does not run, and may again"
+    );
+    assert_eq!(
+        daily.replanned(Some(first.occasion), Some(second), now),
+        None,
+        "one may be passed over"
+    );
+
+    let once = plan(Manner::Scheduled, &Value::Null, &Value::Null).unwrap();
+    let at_once = once.next(None, now);
+    assert_eq!(
+        once.replanned(None, once.next(None, ahead), now),
+        Some((None, at_once))
+    );
+    assert_eq!(once.replanned(Some(ahead), None, now), None);
+}
+
+#[test]
 fn mistakes_are_named() {
     let pointers = |trigger: Value| -> Vec<String> {
         let errors = Plan::read(Manner::Scheduled, Some(&trigger), &Schedule::default());
@@ -288,6 +326,15 @@ proptest! {
         prop_assert_eq!(plan.next(Some(first.occasion), first.begins_at), Some(second));
         let over = plan.ends_at(first).max(second.begins_at);
         prop_assert_eq!(plan.due(first, Timestamp(over.0 + 1)).occasion, second.occasion);
+        // A clock that is right leaves them as they are.
+        prop_assert_eq!(plan.replanned(None, Some(first), from), None);
+        prop_assert_eq!(plan.replanned(Some(first.occasion), Some(second), first.begins_at), None);
+        prop_assert_eq!(plan.replanned(Some(second.occasion), plan.after(second), second.begins_at), None);
+        // One that was a year ahead and is set back has another run soon.
+        let ahead = plan.due(first, Timestamp(from.0 + 365 * 24 * MICROS_PER_HOUR));
+        let (last, next) = plan.replanned(Some(ahead.occasion), plan.after(ahead), from).unwrap();
+        prop_assert!(next.is_some_and(|next| next.begins_at > from && next.begins_at < ahead.begins_at));
+        prop_assert_eq!(plan.replanned(last, next, from), None);
         for whose in [None, Some("Pacific/Kiritimati"), Some("Pacific/Midway"), Some("Asia/Kathmandu")] {
             let reached = plan.reaches(second.occasion, whose);
             prop_assert!(reached >= second.begins_at || first.begins_at == second.begins_at);

@@ -41,6 +41,21 @@ fn a_schedule_begins_and_ends_at_its_instants() {
 }
 
 #[test]
+fn a_schedule_opens_at_its_start_or_with_a_minute() {
+    let may_open = |body: &Value, now: &str| schedule(body).may_open_at(at(now));
+    let begins = json!({"startAt": "2026-05-01T00:00:30Z", "daysOfWeek": ["fri"]});
+    let start = at("2026-05-01T00:00:30Z");
+    assert_eq!(may_open(&begins, "2026-04-30T12:00:00Z"), Some(start));
+    let next = at("2026-05-01T00:01:00Z");
+    assert_eq!(may_open(&begins, "2026-05-01T00:00:30Z"), Some(next));
+    let after = at("2026-05-01T00:02:00Z");
+    assert_eq!(may_open(&begins, "2026-05-01T00:01:00Z"), Some(after));
+    let ends = json!({"endAt": "2026-05-01T00:00:00Z", "daysOfWeek": ["fri"]});
+    assert_eq!(may_open(&ends, "2026-05-01T00:00:00Z"), None);
+    assert_eq!(may_open(&json!({}), "2026-05-01T00:00:00Z"), None);
+}
+
+#[test]
 fn days_are_those_of_the_zone() {
     let monday = schedule(&json!({"daysOfWeek": ["Monday"], "timezone": "Asia/Tokyo"}));
     // Monday, 2026-06-01 in Tokyo begins on Sunday at 15:00 UTC.

@@ -22,7 +22,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{ExportRefusal, KIND, queue, store};
-use crate::privacy::http::PersonRequest;
+use crate::privacy::http::{PersonRequest, UNKNOWN_PERSON};
 use crate::services::Shared;
 
 /// Copies of what is kept of people.
@@ -87,7 +87,7 @@ pub struct DownloadQuery {
 impl From<ExportRefusal> for ApiError {
     fn from(refusal: ExportRefusal) -> Self {
         match refusal {
-            ExportRefusal::NotFound => Self::new(Code::NotFound),
+            ExportRefusal::NotFound => Self::because(Code::NotFound, UNKNOWN_PERSON),
             ExportRefusal::TooMany => Self::because(
                 Code::LimitExceeded,
                 "too many exports are queued; wait until some have ended",

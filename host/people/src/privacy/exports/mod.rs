@@ -34,7 +34,7 @@ const LIFETIME: Duration = Duration::from_hours(7 * 24);
 /// Bytes of a piece of an archive.
 const CHUNK: usize = 1024 * 1024;
 /// Exports of an app that may be queued or running.
-const MOST_UNFINISHED: i64 = 100;
+const MOST_UNFINISHED: usize = 100;
 /// What becomes of the export of somebody who is deleted meanwhile.
 const GONE: &str = "the person's data was deleted";
 
@@ -77,16 +77,14 @@ pub async fn queue(
     if person.suppressed {
         return Err(ExportRefusal::NotFound);
     }
-    if store::unfinished(tx, app_id, KIND).await? >= MOST_UNFINISHED {
-        return Err(ExportRefusal::TooMany);
-    }
     let job = NewJob {
         app_id,
         kind: KIND,
         input: json!({}),
         requested_by: actor,
     };
-    let export_id = jobs::queue(tx, &job, now).await?;
+    let queued = jobs::queue_limited(tx, &job, MOST_UNFINISHED, now).await?;
+    let export_id = queued.ok_or(ExportRefusal::TooMany)?;
     let key = Key {
         app_id,
         export_id,
@@ -125,7 +123,7 @@ pub async fn remove_expired(
 pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
     let (app_id, export_id) = (job.app_id, job.id);
     loop {
-        remove_chunks(services, app_id, export_id).await?;
+        remove_chunks(services, job).await?;
         let row = find(services, app_id, export_id).await?;
         let gone = || Error::Failed(GONE.to_owned());
         let subject_id = row.subject_id.ok_or_else(gone)?;
@@ -140,7 +138,7 @@ pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Err
             if now.is_some_and(|now| now != subject_id) {
                 continue;
             }
-            remove_chunks(services, app_id, export_id).await?;
+            remove_chunks(services, job).await?;
         }
         return outcome.map(|()| json!({}));
     }
@@ -152,14 +150,15 @@ async fn find(services: &Services, app_id: Uuid, export_id: Uuid) -> Result<Expo
     row.ok_or(Error::Lost)
 }
 
-async fn remove_chunks(services: &Services, app_id: Uuid, export_id: Uuid) -> Result<(), Error> {
+/// Removes the pieces of an archive. If another process has taken the job over, this fails: the pieces are that one's.
+async fn remove_chunks(services: &Services, job: &RunningJob) -> Result<(), Error> {
     loop {
         let mut tx = services.db.write().await?;
-        let removed = store::remove_chunks(&mut tx, app_id, export_id).await?;
-        tx.commit().await?;
-        if removed == 0 {
+        if store::remove_chunks(&mut tx, job.app_id, job.id).await? == 0 {
             return Ok(());
         }
+        job.hold(&mut tx).await?;
+        tx.commit().await?;
     }
 }
 

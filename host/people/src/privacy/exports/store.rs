@@ -25,16 +25,6 @@ pub(super) struct Key {
     pub subject_id: Uuid,
 }
 
-/// How many exports of an app have not ended.
-pub(super) async fn unfinished(tx: &mut Tx, app_id: Uuid, kind: &'static str) -> Result<i64> {
-    tx
-        .sql("SELECT count(*) AS count FROM jobs WHERE app_id = $1 AND kind = $2 AND completed_at IS NULL")
-        .bind(app_id)
-        .bind(kind)
-        .fetch_scalar()
-        .await
-}
-
 /// Adds an export.
 pub(super) async fn insert(tx: &mut Tx, key: Key, reference: String) -> Result<()> {
     tx.sql(

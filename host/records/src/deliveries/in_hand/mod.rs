@@ -96,7 +96,7 @@ pub struct ClaimedDelivery {
     pub devices: Option<String>,
     pub platform: Option<String>,
     pub attempts: i64,
-    pub lane: i64,
+    pub urgency: i64,
     pub created_at: Timestamp,
     pub delivered_at: Option<Timestamp>,
 }
@@ -339,7 +339,7 @@ impl ClaimedDelivery {
             devices: None,
             platform: None,
             attempts: 0,
-            lane: delivery.urgency.number(),
+            urgency: delivery.urgency.number(),
             created_at: now,
             delivered_at: None,
         })

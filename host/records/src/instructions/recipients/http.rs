@@ -6,7 +6,7 @@ use axum::response::{IntoResponse as _, Response};
 use nudge_campaigns::campaign::Kind;
 use nudge_db::Tx;
 use nudge_http::cursor::Cursors;
-use nudge_http::page::{DEFAULT_LIMIT, MOST, Page, checked_limit};
+use nudge_http::page::{self, MOST, Page};
 use nudge_http::{ApiError, Data, csv};
 use nudge_platform::clock;
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,7 @@ pub async fn answer(
     query: RecipientsQuery,
     as_csv: bool,
 ) -> Result<Response, ApiError> {
-    let limit = checked_limit(query.limit, DEFAULT_LIMIT, MOST)?;
+    let limit = page::limit(query.limit)?;
     let (now, filter) = (services.clock.now(), query.state);
     if as_csv {
         let (db, clock) = (services.db.clone(), services.clock.clone());

@@ -17,7 +17,7 @@ const HAD: &str = "SELECT campaign_id, subject_id FROM instructions
     WHERE app_id = $1 AND subject_id IN ($2, $3) AND suppressed_by IS NULL AND NOT test
     UNION
     SELECT campaign_id, subject_id FROM deliveries
-    WHERE app_id = $1 AND subject_id IN ($2, $3) AND NOT test";
+    WHERE (app_id = $1) IS TRUE AND subject_id IN ($2, $3) AND NOT test";
 
 /// Removes waiting firings beyond the one that a person gets; answers how many. Both still have their own.
 pub(super) async fn drop_surplus(

@@ -1,5 +1,6 @@
 //! Python, by componentize-py.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -11,6 +12,12 @@ use super::{Tool, tell};
 
 const TOOL: &str = "componentize-py";
 const HOW_TO_GET_PYTHON: &str = "get Python 3.10 or later with venv from https://www.python.org";
+/// What has Python find the tool, and call it. The tool's script in an environment names the folder in which that was made: it
+/// fails once the project is moved.
+const LOOK: &str = "import componentize_py";
+const CALL: &str = "import sys, componentize_py; sys.argv[0] = 'componentize-py'; sys.exit(componentize_py.script())";
+/// Python takes no modules from the folder, and no variables of this shell.
+const ALONE: &str = "-I";
 
 pub(super) fn build(project: &Project, component: &Path) -> anyhow::Result<()> {
     let folder = &project.folder;
@@ -18,16 +25,19 @@ pub(super) fn build(project: &Project, component: &Path) -> anyhow::Result<()> {
     let wanted = fs::read_to_string(&requirements)
         .with_context(|| format!("can't read {}", requirements.display()))?;
     let own = folder.join(".venv").join("bin");
-    let program = if fs::read_to_string(own.join(".installed")).is_ok_and(|text| text == wanted) {
-        own.join(TOOL)
-    } else if on_path(folder, &wanted) {
-        TOOL.into()
+    let python = own.join("python");
+    let installed = is_installed(folder, &own, &wanted);
+    let (program, call): (&OsStr, &[&str]) = if !installed && on_path(folder, &wanted) {
+        (OsStr::new(TOOL), &[])
     } else {
-        install(folder, &own, &wanted)?;
-        own.join(TOOL)
+        if !installed {
+            install(folder, &own, &wanted)?;
+        }
+        (python.as_os_str(), &[ALONE, "-c", CALL])
     };
-    let tool = Tool::new(&program, HOW_TO_GET_PYTHON);
+    let tool = Tool::new(program, HOW_TO_GET_PYTHON);
     let mut command = tool.command(folder);
+    command.args(call);
     // The component has what the project says, whatever else this shell works with.
     command.env("VIRTUAL_ENV", folder.join(".venv"));
     command.env_remove("PYTHONPATH").env_remove("PYTHONHOME");
@@ -47,6 +57,18 @@ pub(super) fn build(project: &Project, component: &Path) -> anyhow::Result<()> {
     command.arg("--output").arg(component).arg("plugin");
     tool.run(&mut command)
         .context("no component came of the project (`/0` above is its src, `/1` the SDK)")
+}
+
+/// Whether the wanted version is installed already, in the project, and works: it may come from another machine, or Python be
+/// gone since.
+fn is_installed(folder: &Path, own: &Path, wanted: &str) -> bool {
+    if !fs::read_to_string(own.join(".installed")).is_ok_and(|text| text == wanted) {
+        return false;
+    }
+    let mut command = Tool::new(&own.join("python"), HOW_TO_GET_PYTHON).command(folder);
+    let look = command.args([ALONE, "-c", LOOK]);
+    let found = look.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    found.is_ok_and(|status| status.success())
 }
 
 /// Whether the wanted version is installed already, outside of the project.
@@ -76,7 +98,9 @@ fn install(folder: &Path, own: &Path, wanted: &str) -> anyhow::Result<()> {
         "installing {TOOL} into .venv, by pip install -r requirements.txt"
     ));
     let python = Tool::new("python3", HOW_TO_GET_PYTHON);
-    python.run(python.command(folder).args(["-m", "venv", ".venv"]))?;
+    // What is there may be of a Python that is gone.
+    let make = ["-m", "venv", "--clear", ".venv"];
+    python.run(python.command(folder).args(make))?;
     let program = own.join("python");
     let pip = Tool::new(&program, HOW_TO_GET_PYTHON);
     let mut command = pip.command(folder);

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use nudge_plugin_runtime::cases::{BadCase, CaseReport, Difference};
-use nudge_wasm::Plugin;
+use nudge_wasm::{Failure, Kind, Limits, Plugin};
 use serde_json::{Value as Json, json};
 
+use super::super::bench::deadline;
 use super::super::style::{self, Style};
 
 /// Longest value that a difference shows, in characters.
@@ -18,6 +19,8 @@ pub(super) struct Report {
     pub(super) tested: Vec<Tested>,
     pub(super) skipped: usize,
     pub(super) elapsed: Duration,
+    /// Under which the cases ran.
+    pub(super) limits: Limits,
 }
 
 /// One case.
@@ -48,11 +51,12 @@ impl Report {
 
     pub(super) fn as_text(&self, plugin: &Plugin, style: Style) -> String {
         let description = plugin.description();
+        let count = self.tested.len();
         let mut text = format!(
-            "{} {}, {} cases\n",
+            "{} {}, {count} {}\n",
             description.name,
             description.version,
-            self.tested.len()
+            if count == 1 { "case" } else { "cases" }
         );
         for tested in &self.tested {
             let mark = if tested.passed() {
@@ -71,7 +75,10 @@ impl Report {
                         );
                     }
                 }
-                Ok(report) => describe(&mut text, report, style),
+                Ok(report) => {
+                    let limit = passed_limit(report.failure, plugin.kind(), &self.limits);
+                    describe(&mut text, report, limit.as_deref(), style);
+                }
                 Err(bad) => {
                     let _ = writeln!(text, "          the case can't be run: {bad}");
                 }
@@ -133,8 +140,26 @@ fn tested_as_json(tested: &Tested) -> Json {
     json
 }
 
+/// The limit that a call passed, if that is why it failed.
+fn passed_limit(failure: Option<&str>, kind: Kind, limits: &Limits) -> Option<String> {
+    let failure = failure?;
+    if failure == Failure::Deadline.code() {
+        Some(format!(
+            "{} for a decision, {} for `describe` and `check-config`",
+            style::time(deadline(kind, limits)),
+            style::time(limits.describe_deadline)
+        ))
+    } else if failure == Failure::Memory.code() {
+        Some(format!("{} of memory", style::bytes(limits.memory_bytes)))
+    } else if failure == Failure::OutputTooLarge.code() {
+        Some(format!("{} of output", style::bytes(limits.output_bytes)))
+    } else {
+        None
+    }
+}
+
 /// What is wrong with a case, place by place.
-fn describe(text: &mut String, report: &CaseReport, style: Style) {
+fn describe(text: &mut String, report: &CaseReport, limit: Option<&str>, style: Style) {
     // Where something else happened than what the case is about, that is what to read.
     for key in ["detail", "problems"] {
         if let Some(found) = report.output.get(key) {
@@ -144,6 +169,9 @@ fn describe(text: &mut String, report: &CaseReport, style: Style) {
                 style.bad(&format!("{key}: {}", short(found)))
             );
         }
+    }
+    if let Some(limit) = limit {
+        let _ = writeln!(text, "          the limit: {limit}");
     }
     for difference in &report.differences {
         show(text, difference, ["expected", "actual"], style);
@@ -205,8 +233,40 @@ mod tests {
             logs: Vec::new(),
         };
         let mut text = String::new();
-        describe(&mut text, &report, Style::plain());
+        describe(&mut text, &report, None, Style::plain());
         text
+    }
+
+    #[test]
+    fn a_limit_that_a_call_passed_is_told() {
+        let limits = Limits::default();
+        let told = |failure: Failure, kind| passed_limit(Some(failure.code()), kind, &limits);
+        assert_eq!(
+            told(Failure::Deadline, Kind::Validation).unwrap(),
+            "20.00 ms for a decision, 1.0 s for `describe` and `check-config`"
+        );
+        let memory = told(Failure::Memory, Kind::Trigger);
+        assert_eq!(memory.as_deref(), Some("64.0 MiB of memory"));
+        let output = told(Failure::OutputTooLarge, Kind::Trigger);
+        assert_eq!(output.as_deref(), Some("256.0 KiB of output"));
+        assert_eq!(told(Failure::Unavailable, Kind::Trigger), None);
+        assert_eq!(passed_limit(None, Kind::Trigger, &limits), None);
+
+        let report = CaseReport {
+            output: json!({"failure": "memory", "detail": "the plugin ran out of memory"}),
+            failure: Some("memory"),
+            passed: Some(false),
+            differences: Vec::new(),
+            unsteady: Vec::new(),
+            cost: Cost::default(),
+            logs: Vec::new(),
+        };
+        let mut text = String::new();
+        describe(&mut text, &report, memory.as_deref(), Style::plain());
+        assert_eq!(
+            text,
+            "          detail: \"the plugin ran out of memory\"\n          the limit: 64.0 MiB of memory\n"
+        );
     }
 
     #[test]

@@ -127,14 +127,16 @@ async fn answered_buttons(
     (app_id, survey_id): (Uuid, Uuid),
     range: Range,
 ) -> Result<i64> {
-    // A survey that comes with its instructions has no such attempt: one look spares it the count.
+    // A survey that comes with its instructions has no such attempt: one look spares it the count. The order leads SQLite to the
+    // index of such attempts of the survey.
     let alone: Option<Uuid> = tx
         .sql(
             "SELECT id FROM survey_attempts
-             WHERE app_id = $1 AND survey_id = $2 AND instruction_id IS NULL LIMIT 1",
+             WHERE app_id = $1 AND survey_id = $2 AND instruction_id IS NULL AND id > $3 ORDER BY id LIMIT 1",
         )
         .bind(app_id)
         .bind(survey_id)
+        .bind(Uuid::nil())
         .fetch_value()
         .await?;
     if alone.is_none() {
@@ -145,7 +147,8 @@ async fn answered_buttons(
          WHERE i.app_id = $1 AND i.campaign_id = $2 AND i.status IN ('displayed', 'dismissed', 'clicked', 'completed')
            AND i.created_at >= $3 AND i.created_at < $4 AND i.kind = 'feedback'
            AND EXISTS (SELECT 1 FROM survey_attempts alone
-                       WHERE alone.subject_id = i.subject_id AND alone.survey_id = $2 AND alone.instruction_id IS NULL)
+                       WHERE alone.subject_id = i.subject_id AND alone.survey_id = $2
+                         AND (alone.instruction_id IS NULL) IS TRUE)
            AND i.subject_id NOT IN ",
     )
     .push(hidden::SUBJECTS)

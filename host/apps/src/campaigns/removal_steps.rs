@@ -1,7 +1,7 @@
 //! Removing what a deleted survey or in-app message leaves: a job of bounded steps. The survey's own row and its versions are gone
 //! before the job begins, so that nothing leads to what it removes, and nothing new comes.
 
-use nudge_campaigns::surveys::removal::CampaignRemovalInput;
+use nudge_campaigns::campaign::removal::CampaignRemovalInput;
 use nudge_platform::jobs::{Error, RunningJob};
 use serde_json::{Value, json};
 
