@@ -213,7 +213,7 @@ class Subject:
 
     @property
     def number(self) -> int:
-        """Equal numbers are one subject, within one call."""
+        """Within one call, equal numbers are the same subject."""
         return self._batch.subjects[self._item]
 
     @property
@@ -259,7 +259,7 @@ class Subject:
     def count_events(
         self, name: str, within: Optional[timedelta] = None, at_most: int = 1000
     ) -> int:
-        """How many earlier events of this name happened within a span (none: ever), counted up to 1,000 or less."""
+        """How many earlier events of this name happened within a span (none: ever), up to `at_most`, 1,000 or less."""
         return self._host.count_events(self._item, name, self._since(within), at_most)
 
     def has_event(self, name: str, within: Optional[timedelta] = None) -> bool:

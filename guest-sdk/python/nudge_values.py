@@ -62,7 +62,7 @@ def _iso(instant: datetime) -> str:
 
 
 def _fraction(random: int) -> float:
-    """One of the host's random numbers, which have 64 bits, from 0 to 1."""
+    """A random number of the host, which has 64 bits, as a fraction from 0 to 1."""
     return (random >> 11) / 2**53
 
 

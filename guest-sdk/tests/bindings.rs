@@ -45,19 +45,19 @@ fn bindings(world: &str) -> String {
     String::from_utf8(text.to_vec()).unwrap()
 }
 
-/// What stands in a module, by the names of the modules on the way there.
-fn inside<'f>(items: &'f [Item], way: &[&str]) -> &'f [Item] {
-    let Some((first, rest)) = way.split_first() else {
+/// The items of the module at a path.
+fn items_at<'f>(items: &'f [Item], path: &[&str]) -> &'f [Item] {
+    let Some((first, rest)) = path.split_first() else {
         return items;
     };
     let module = items.iter().find_map(|item| match item {
         Item::Mod(module) if module.ident == first => module.content.as_ref(),
         _ => None,
     });
-    inside(&module.unwrap().1, rest)
+    items_at(&module.unwrap().1, rest)
 }
 
-/// The functions of the contract's resource `batch`: those that the bindings describe.
+/// The functions of the contract's resource `batch`. Only these have comments, which are the contract's.
 fn functions(items: &[Item]) -> Vec<&ImplItemFn> {
     let of_batch = items.iter().filter_map(|item| match item {
         Item::Impl(of) if of.trait_.is_none() && is_batch(&of.self_ty) => Some(&of.items),
@@ -80,11 +80,11 @@ fn is_batch(of: &Type) -> bool {
     matches!(of, Type::Path(path) if path.path.is_ident("Batch"))
 }
 
-/// The trait of a world's host: what the server's batch is in a component, and a test's in a unit test.
+/// The trait of a world's host. In a component the server's batch has it, in a unit test one in memory.
 fn host(world: &str, bindings: &str) -> String {
     let file = syn::parse_file(bindings).unwrap();
     let interface = format!("{world}_host");
-    let functions = functions(inside(&file.items, &["nudge", "plugin", &interface]));
+    let functions = functions(items_at(&file.items, &["nudge", "plugin", &interface]));
     let asked = functions.iter().map(|function| {
         let signature = &function.sig;
         let about = function

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::runs::{broadcast, daily, delivered, issued, next_morning, over, scheduled};
 use crate::segments::{plan, segment, set};
+use crate::stalls::change;
 
 on_both_backends!(
     a_segment_is_swept_in_time,
@@ -24,13 +25,6 @@ on_both_backends!(
 
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
-
-/// Changes rows behind the server's back.
-async fn change(app: &TestApp, change: &'static str) {
-    let mut tx = app.services().db.write().await.unwrap();
-    assert_eq!(tx.sql(change).execute().await.unwrap(), 1, "{change}");
-    tx.commit().await.unwrap();
-}
 
 async fn size(app: &TestApp, segment: &Value) -> Value {
     let path = app.path(&format!("/segments/{}", text(segment, "id")));

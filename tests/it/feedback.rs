@@ -28,7 +28,7 @@ on_both_backends!(
     a_waiting_poll_sees_when_an_audience_holds,
     a_waiting_poll_sees_a_wider_audience,
     a_waiting_poll_sees_what_the_end_of_a_survey_brings,
-    a_waiting_poll_looks_for_buttons_when_something_changes,
+    a_waiting_poll_looks_for_no_buttons_while_nothing_changes,
     two_buttons_of_one_person_become_one,
     nothing_else_fires_a_button,
 );
@@ -505,7 +505,7 @@ async fn a_waiting_poll_sees_what_the_end_of_a_survey_brings(app: &mut TestApp) 
 }
 
 /// One look when the poll is opened and one when its time is over: what others do is nothing to it.
-async fn a_waiting_poll_looks_for_buttons_when_something_changes(app: &mut TestApp) {
+async fn a_waiting_poll_looks_for_no_buttons_while_nothing_changes(app: &mut TestApp) {
     button_of_pro(app).await;
     let (ada, bob) = (app.session("ada").await, app.session("bob").await);
     let looks = || app.services().polls.looks();

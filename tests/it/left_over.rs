@@ -26,6 +26,12 @@ const MEMORY: usize = 700;
 /// Seconds of silence after which a server's work is taken over: longer than the test takes to get there.
 const SILENCE: u64 = 600;
 
+/// Has whoever writes or removes pieces of an archive wait.
+const HOLD_PIECES: &str = "LOCK TABLE privacy_export_chunks IN SHARE MODE";
+
+/// Gives up the claim of an export, as for a process that is taken for dead.
+const FREE: &str = "UPDATE jobs SET node = NULL WHERE kind = 'privacy.export'";
+
 /// A server on a shared database.
 async fn node(url: &str, folder: &Path, name: &str, change: impl FnOnce(&mut Config)) -> TestApp {
     node_with(url, folder, name, |config| {
@@ -172,11 +178,7 @@ async fn an_archive_is_what_the_process_made_that_has_the_job() {
     tx.commit().await.unwrap();
     // The job waits at its beginning, until it is to stand still at the archive's only piece.
     let mut begins = app.services().db.write().await.unwrap();
-    begins
-        .sql("LOCK TABLE privacy_export_chunks IN SHARE MODE")
-        .execute()
-        .await
-        .unwrap();
+    begins.sql(HOLD_PIECES).execute().await.unwrap();
     let id = export(&app, &json!({"anonymousId": "ada"})).await;
     app.until("the job is not claimed", async || {
         app.count("jobs WHERE node IS NOT NULL").await == 1
@@ -200,8 +202,7 @@ async fn an_archive_is_what_the_process_made_that_has_the_job() {
         .await;
     assert_eq!(noted, [(Some(7), Some("theirs".to_owned()))]);
 
-    let free = "UPDATE jobs SET node = NULL WHERE kind = 'privacy.export'";
-    execute(&app, free, &[]).await;
+    execute(&app, FREE, &[]).await;
     app.services().jobs.wake();
     let done = reaches(&app, &id, "completed").await;
     download(&app, &done).await;
@@ -216,11 +217,7 @@ async fn the_pieces_of_the_process_that_has_the_job_stay() {
     let mut app = node(&url, folder.path(), "one", |_| {}).await;
     app.session("ada").await;
     let mut theirs = app.services().db.write().await.unwrap();
-    theirs
-        .sql("LOCK TABLE privacy_export_chunks IN SHARE MODE")
-        .execute()
-        .await
-        .unwrap();
+    theirs.sql(HOLD_PIECES).execute().await.unwrap();
     let id = export(&app, &json!({"anonymousId": "ada"})).await;
     app.until("the job is not claimed", async || {
         app.count("jobs WHERE node IS NOT NULL").await == 1
@@ -244,8 +241,7 @@ async fn the_pieces_of_the_process_that_has_the_job_stay() {
     let pieces: Vec<(Vec<u8>,)> = app.rows("SELECT bytes FROM privacy_export_chunks").await;
     assert_eq!(pieces, [(vec![7_u8],)]);
 
-    let free = "UPDATE jobs SET node = NULL WHERE kind = 'privacy.export'";
-    execute(&app, free, &[]).await;
+    execute(&app, FREE, &[]).await;
     app.services().jobs.wake();
     let done = reaches(&app, &id, "completed").await;
     download(&app, &done).await;
@@ -260,11 +256,7 @@ async fn a_job_that_was_given_up_is_not_run_twice_at_a_time() {
     let app = node(&url, folder.path(), "one", |_| {}).await;
     app.session("ada").await;
     let mut begins = app.services().db.write().await.unwrap();
-    begins
-        .sql("LOCK TABLE privacy_export_chunks IN SHARE MODE")
-        .execute()
-        .await
-        .unwrap();
+    begins.sql(HOLD_PIECES).execute().await.unwrap();
     let id = export(&app, &json!({"anonymousId": "ada"})).await;
     app.until("the job is not claimed", async || {
         app.count("jobs WHERE node IS NOT NULL").await == 1
@@ -272,8 +264,7 @@ async fn a_job_that_was_given_up_is_not_run_twice_at_a_time() {
     .await;
     app.until_locked(1, "DELETE FROM privacy_export_chunks%")
         .await;
-    let free = "UPDATE jobs SET node = NULL WHERE kind = 'privacy.export'";
-    execute(&app, free, &[]).await;
+    execute(&app, FREE, &[]).await;
     // One that is queued later runs: the process has looked for jobs.
     let path = app.path("/dead-letters/acknowledge");
     let later = app.post(&path, &app.editor(), &json!({"filter": {}})).await;

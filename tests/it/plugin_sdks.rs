@@ -38,7 +38,7 @@ impl Workshop {
         command.output().unwrap()
     }
 
-    /// Runs a case of a new project whose plugin is this; whether all is as the case expects.
+    /// Makes a project with this plugin and these cases, and fails unless they pass.
     fn passes(&self, (language, kind): (&str, &str), source: (&str, &str), case: &Value) {
         let project = self.folder.path().join(kind);
         let dir = project.to_str().unwrap();
@@ -55,7 +55,7 @@ impl Workshop {
     }
 }
 
-/// Every case passes, by what `nudge plugin test` says.
+/// Fails unless every case passes, by what `nudge plugin test` says.
 fn passed(output: &Output) {
     let errors = String::from_utf8_lossy(&output.stderr);
     let text = String::from_utf8_lossy(&output.stdout);
@@ -284,7 +284,7 @@ fn plugins_in_python_know_what_the_contract_tells() {
     }
 }
 
-/// Answers what the configuration says, which the contract need not have a place for.
+/// Answers as the configuration says, which need not be an answer of the contract.
 const CARELESS_IN_JAVASCRIPT: &str = r#"
 import { trigger } from "../sdk/nudge.js";
 
@@ -316,15 +316,10 @@ class TriggerPlugin(Trigger):
         return config["answer"]
 "#;
 
-/// A visit, of which the plugin answers this.
-fn case_of_an_answer(answer: &Value, expect: &Value) -> Value {
-    json!({"input": {"config": {"answer": answer}, "events": [{"name": "visited"}]}, "expect": expect})
-}
-
-/// What only counts as true, and a name that nothing reads, would fire for nobody.
+/// A value that only counts as true, and a name that nothing reads, would fire for nobody.
 #[test]
 fn an_answer_that_the_contract_has_no_place_for_is_told() {
-    let case = |answer: Value, expect: Value| case_of_an_answer(&answer, &expect);
+    let case = |answer: Value, expect: Value| json!({"input": {"config": {"answer": answer}, "events": [{"name": "visited"}]}, "expect": expect});
     let problem = |message: &str| json!({"problems": [{"code": "exception", "pointer": "", "message": message}]});
     let told = "the plugin refused (exception): TypeError: `onEvent` must answer true or false, and answered 1";
     let misspelt = "TypeError: `check` answered `eventNames`, which is none of events, properties, subjectProperties, history";

@@ -35,7 +35,7 @@ struct Balancer {
     notices: Duration,
 }
 
-/// All but nginx ask often whether a server is ready.
+/// All but an nginx that is told nothing notice within so long.
 const SOON: Duration = Duration::from_secs(2);
 
 const HAPROXY: Balancer = Balancer {
@@ -248,7 +248,7 @@ async fn a_rolling_restart_fails_no_request_behind_an_nginx_that_is_told_nothing
     .await;
 }
 
-/// Two servers that are ready, and hang up on every other request. The paths of those are kept.
+/// Two servers that say that they are ready, and hang up on all other requests, whose paths are kept.
 async fn hang_up(port: u16, taken: &Arc<Mutex<Vec<String>>>) -> JoinSet<()> {
     let mut servers = JoinSet::new();
     for host in HOSTS {

@@ -29,8 +29,8 @@ on_both_backends!(
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// Changes rows behind the server's back.
-async fn change(app: &TestApp, change: &'static str) {
+/// Changes a row behind the server's back.
+pub(crate) async fn change(app: &TestApp, change: &'static str) {
     let mut tx = app.services().db.write().await.unwrap();
     assert_eq!(tx.sql(change).execute().await.unwrap(), 1, "{change}");
     tx.commit().await.unwrap();

@@ -200,7 +200,7 @@ impl TestApp {
         clock::to_text(nudge_db::Timestamp(now.0 + seconds * 1_000_000))
     }
 
-    /// Quiet hours that began an hour ago and end in an hour, by the clock of UTC.
+    /// Quiet hours of which an hour is over and an hour is left, in UTC.
     pub fn an_hour_of_quiet(&self, on_quiet: &str) -> Value {
         let hour = |seconds| {
             let time = self.time(seconds);

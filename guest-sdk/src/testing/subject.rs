@@ -87,7 +87,7 @@ impl Subject {
         (event, begins)
     }
 
-    /// Takes in an event of before the test, which no batch has.
+    /// Takes in an event of the past, which is in no batch.
     pub(super) fn take_earlier(&mut self, id: String, name: &str, at: Instant, properties: Json) {
         let newest = self.newest.take();
         self.take(id, name, at, properties);

@@ -205,8 +205,8 @@ impl<P: Trigger> TriggerTest<P> {
         self.derives_facts = true;
     }
 
-    /// Adds an event to a subject's past, at an instant that is not after now. The plugin is not called. Of several, the
-    /// earliest comes first: sessions begin as the events are added.
+    /// Adds an event to a subject's past, at an instant that is not after now. The plugin is not called. Add the earliest
+    /// event first: sessions begin in the order in which events are added.
     pub fn add_event(&mut self, subject: &str, name: &str, at: Instant, properties: Json) {
         self.events += 1;
         let id = format!("00000000-0000-7000-8000-{:012}", self.events);

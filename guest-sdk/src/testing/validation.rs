@@ -17,7 +17,7 @@ pub struct ValidationTest<P> {
     config: String,
     reads: Reads,
     now: Instant,
-    /// None: now.
+    /// When events happen. None: now.
     timestamp: Option<Instant>,
     plugin: PhantomData<P>,
 }

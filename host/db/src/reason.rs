@@ -15,7 +15,7 @@ pub enum Reason {
     Full,
     /// Its files are damaged.
     Damaged,
-    /// Its file or folder can't be written by who runs the program.
+    /// The user who runs the program can't write to its file or folder.
     ReadOnly,
 }
 
@@ -56,7 +56,7 @@ impl Reason {
             Self::Full => "Make room on the disk that the database is on.",
             Self::Damaged => "The database is damaged: restore a backup.",
             Self::ReadOnly => {
-                "Run this as the user whom the data directory belongs to, and see that the user may write to the database's file and folder."
+                "Run this as the user who owns the data directory, and let that user write to the database's file and folder."
             }
         }
     }

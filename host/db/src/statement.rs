@@ -197,7 +197,7 @@ impl<'t> Statement<'t> {
         self.push(if separator == "(" { "(NULL)" } else { ")" })
     }
 
-    /// Appends `(…, …)` with two parameters, as a place in a list that is in order of two columns.
+    /// Appends `(…, …)` with two parameters: a place in a list in order of two columns.
     #[must_use]
     pub fn push_pair(self, first: impl Bind, second: impl Bind) -> Self {
         let begun = self.push("(").push_bind(first);
@@ -243,7 +243,7 @@ impl<'t> Statement<'t> {
         self.push(" DESC LIMIT ").push_bind(most)
     }
 
-    /// Ends a list in order of its rows' ids, the newest first: from below an id on if there is one.
+    /// Ends a list that has the newest ids first: those below `before`, if it is given.
     #[must_use]
     pub fn newest_below(mut self, before: Option<Uuid>, limit: i64) -> Self {
         if let Some(before) = before {

@@ -209,7 +209,7 @@ fn refuse(what: &'static str) -> ApiError {
     ApiError::new(Code::Unavailable).with_detail(detail)
 }
 
-/// Counts a request that is refused for want of room; `what` was full.
+/// Counts a request or connection that is refused for want of room; `what` was full.
 pub fn shed(what: &'static str) {
     metrics::counter!("nudge_http_shed_total", "full" => what).increment(1);
 }

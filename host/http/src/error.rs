@@ -204,7 +204,7 @@ impl ApiError {
         &self.errors
     }
 
-    /// What is wrong where, to be said in other words.
+    /// What is wrong where, to be changed.
     pub(super) fn errors_mut(&mut self) -> &mut [FieldError] {
         &mut self.errors
     }

@@ -30,6 +30,7 @@ use tower::Service as _;
 use self::connection::{Memory, Order, Patience};
 use self::table::{Full, Seat, Table};
 use self::transfer::{Answer, Received, Socket};
+use crate::admission;
 use crate::request_context::Peer;
 
 /// How long a client of HTTP/1 may take from one request to the end of the next one's head.
@@ -320,7 +321,7 @@ impl Refused {
             Full::Address => "address",
             Full::Table => "connections",
         };
-        metrics::counter!("nudge_http_shed_total", "full" => what).increment(1);
+        admission::shed(what);
         self.since += 1;
         if self.said.is_none_or(|said| said.elapsed() >= SAY) {
             let refused = self.since;

@@ -62,22 +62,23 @@ pub fn patched_and_tried<D: Serialize, T: DeserializeOwned>(
 ) -> Result<Patched<T>, ApiError> {
     let mut document = serde_json::to_value(current).map_err(ApiError::internal)?;
     let patch = Value::Object(patch);
+    let left_over = |error| name_left_over(error, &patch);
     let mut with_nulls = document.clone();
     let tried = if lay(&mut with_nulls, &patch) {
-        refuse_unknown(body::parse_value::<T>(with_nulls))?
+        refuse_unknown(body::parse_value::<T>(with_nulls)).map_err(left_over)?
     } else {
         None
     };
     apply(&mut document, patch.clone());
-    let parsed = body::parse_value(document);
+    let content = body::parse_value(document).map_err(left_over)?;
     Ok(Patched {
-        content: parsed.map_err(|error| name_left_over(error, &patch))?,
+        content,
         tried,
         patch,
     })
 }
 
-/// Says of each refused key that the patch does not name where it comes from: the body of the request has no such place.
+/// Adds to each refused key that the patch does not name where the key comes from: the body of the request has no such place.
 fn name_left_over(mut refused: ApiError, patch: &Value) -> ApiError {
     for error in refused.errors_mut() {
         if error.code == "unknown_key" && patch.pointer(&error.pointer).is_none() {
@@ -186,6 +187,13 @@ mod tests {
         let named = name_left_over(refused, &json!({"trigger": {"knd": "manual"}}));
         let details: Vec<&str> = named.errors().iter().map(|error| &*error.detail).collect();
         assert_eq!(details, [&*format!("no{LEFT_OVER}"), "no", "no"]);
+        for patch in [json!({"free": 1}), json!({"inner": null})] {
+            let Value::Object(patch) = patch else {
+                panic!("a patch is an object");
+            };
+            let refused = patched_and_tried::<_, Outer>(&json!({"typo": 1}), patch).unwrap_err();
+            assert!(refused.errors()[0].detail.ends_with(LEFT_OVER));
+        }
     }
 
     #[test]

@@ -23,8 +23,8 @@ use super::event::{self, Mismatch, Rules};
 use crate::services::Shared;
 
 /// What is told to a backend that sends what SDKs send.
-const SERVER_SHAPE: &str = "a request with `context` takes a write key (`wk_…`) and a subject token; with a server key (`sk_…`) send \
-     `userId` in place of `context`";
+const SERVER_SHAPE: &str = "this takes a write key (`wk_…`) and a subject token, as it has `context`; with a server key (`sk_…`) \
+     send `userId` in its place";
 
 /// A key and, where it was sent, a subject token of the key's app.
 pub struct Caller {
@@ -133,7 +133,7 @@ fn nobody_named(kind: Kind) -> ApiError {
     ApiError::field("/context", "required", detail)
 }
 
-/// What has `context` is an SDK's, which has a write key.
+/// Refuses a request with `context` whose key is no write key: it is shaped as an SDK's.
 fn require_write_key(services: &Shared, caller: &Caller) -> Result<(), ApiError> {
     let required = caller.key.require_kind(services, Kind::Write);
     required.map_err(|refusal| match caller.key.key.kind {

@@ -146,7 +146,7 @@ const PUSHED: &str = " SELECT v.number, (SELECT count(*) FROM (
           AND d.status NOT IN ('skipped', 'cancelled', 'failed', 'bounced') LIMIT 1000
     ) AS counted) AS count FROM v WHERE true";
 
-/// Push messages that count, as above, of a campaign or of all, and that were made before one that waits.
+/// Push messages that count as in [`PUSHED`], of a campaign or of all, and that were made before one that waits.
 const PUSHED_BEFORE: &str = " SELECT v.number, (SELECT count(*) FROM (
         SELECT 1 AS one FROM deliveries d
         WHERE d.subject_id = v.subject_id AND d.created_at > v.since AND d.created_at <= v.at
@@ -166,7 +166,7 @@ pub struct WaitingMessage {
     pub created_at: Timestamp,
 }
 
-/// How many messages each cap window of a push campaign counts that the person was to get before one that waits.
+/// How many messages each cap window of a push campaign counts that were made for a person before one that waits.
 pub async fn pushed_before(
     tx: &mut Tx,
     app_id: Uuid,

@@ -301,7 +301,7 @@ async fn evaluate(
         )
     };
     match traces::within(span, evaluated).await {
-        // A question that was not answered is no conflict, whatever the database said.
+        // A plugin's question that was not answered is no conflict of writes, whatever the database said.
         Ok(decided) => decided.map_err(Trouble::Database),
         Err(lost) => Err(Trouble::Lost(lost)),
     }

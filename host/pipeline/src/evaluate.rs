@@ -190,7 +190,7 @@ impl Evaluation {
         }
     }
 
-    /// Decides everything, plugin by plugin. Blocks. It fails where the host could not answer a plugin's question; the batch must
+    /// Decides everything, plugin by plugin. Blocks. It fails where the host could not answer a plugin's question: the batch must
     /// be tried again.
     pub(super) fn run(mut self, groups: &[Group]) -> nudge_db::Result<Decided> {
         for group in groups {

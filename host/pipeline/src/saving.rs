@@ -89,7 +89,7 @@ pub async fn check_change<C: Content>(
 }
 
 impl<C: Content> CheckedChange<C> {
-    /// Writes the change, unless somebody changed the campaign meanwhile. The caller commits and then calls [`put_in_force`].
+    /// Writes the change; fails if somebody has changed the campaign meanwhile. The caller commits, and then calls [`put_in_force`].
     pub async fn write(
         self,
         services: &Services,

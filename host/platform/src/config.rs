@@ -30,7 +30,7 @@ const OTLP_HEADERS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
     "OTEL_EXPORTER_OTLP_HEADERS",
 ];
-/// What the reader of values calls the types, and what people call them.
+/// The reader's words for types of values, and those that people know.
 const WORDS: [(&str, &str); 6] = [
     ("expected usize", "expected a whole number of 0 or more"),
     ("expected u16", "expected a whole number from 0 to 65535"),

@@ -140,7 +140,7 @@ impl Reading {
     }
 }
 
-/// Whether who reads events of `names` reads those of this name. That of a campaign's own occasion is read, whatever `names` are.
+/// Whether a configuration that reads events of `names` reads those of this name. The event of a campaign's own occasion is always read.
 pub(crate) fn reads_event(names: &[String], name: &str) -> bool {
     let matches = |read: &String| read == name || read == "*";
     name == SCHEDULED || names.iter().any(matches)

@@ -159,7 +159,8 @@ async fn open_copy(path: &Path, secrets: &Secrets) -> anyhow::Result<Db> {
     Ok(db)
 }
 
-/// Does the deletions of a later state of a database again on an earlier one, on which no server runs. The later state is only read.
+/// Does the deletions of a later state of a database again on an earlier one, on which no server runs, and ends the console's sessions
+/// there. The later state is only read.
 pub async fn deletions(db: &Db, secrets: &Secrets, url: &str) -> anyhow::Result<Again> {
     if !opening::is_there(url)? {
         bail!("there is no database at {url}");

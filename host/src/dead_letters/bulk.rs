@@ -60,7 +60,7 @@ struct Progress {
     total: Option<i64>,
     after: Option<LetterPosition>,
     counts: Counts,
-    /// Whether all letters are done with: what is left is to note that the job has ended.
+    /// Whether all letters are done with: only the job's end is still to be noted.
     #[serde(default)]
     ended: bool,
 }
@@ -146,7 +146,7 @@ pub async fn run_replay(services: &Shared, job: &mut RunningJob) -> Result<Value
     Ok(json!(progress.counts))
 }
 
-/// Notes that a replay is through. After a crash just now it is not begun again, by which time its patch is forgotten.
+/// Notes that a replay is through, and forgets its patch. After a crash it is not begun again, which it would be without the patch.
 async fn end(
     services: &Services,
     job: &mut RunningJob,

@@ -286,7 +286,7 @@ async fn still_failing(services: &Services, app: &App, id: Uuid) -> Result<Repla
 
 /// What became of a letter of the trigger stage.
 pub(super) enum Tried {
-    /// It is gone, and what its event fires has fired.
+    /// What its event fires has fired, and the letter was removed with it.
     Done,
     /// The plugin failed again, which was counted.
     Failed,

@@ -92,22 +92,22 @@ impl Projection {
         let learns = row.keys.is_empty();
         let (mut place, mut missed) = (0, 0);
         loop {
-            let (position, value) = match row.expected(&mut fields, &mut place) {
-                Some(expected) => expected,
-                None => match fields.next() {
-                    Some((key, value)) => {
-                        let position = self.root.position(&key);
-                        match key {
-                            Cow::Borrowed(key) if learns => {
-                                row.keys.push((key, position));
-                                place = row.keys.len();
-                            }
-                            _ => missed += 1,
-                        }
-                        (position, value)
+            let expected = row.expected(&mut fields, &mut place);
+            let (position, value) = if let Some(expected) = expected {
+                expected
+            } else {
+                let Some((key, value)) = fields.next() else {
+                    break;
+                };
+                let position = self.root.position(&key);
+                match key {
+                    Cow::Borrowed(key) if learns => {
+                        row.keys.push((key, position));
+                        place = row.keys.len();
                     }
-                    None => break,
-                },
+                    _ => missed += 1,
+                }
+                (position, value)
             };
             if let Some(child) = self.root.child_at(position) {
                 child.take(value, row);

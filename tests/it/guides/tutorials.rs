@@ -178,6 +178,8 @@ fn every_document_with_commands_is_run() {
     // `backup.md` in `backups`, the guides one level up, the tutorials here.
     let run = [
         "backup.md",
+        "guides/api.md",
+        "guides/dead-letters.md",
         "guides/identity.md",
         "guides/keys.md",
         "guides/segment.md",

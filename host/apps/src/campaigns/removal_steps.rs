@@ -1,4 +1,4 @@
-//! Removing what a deleted survey or in-app message leaves: a job of bounded steps. The survey's own row and its versions are gone
+//! Removing what a deleted survey or in-app message leaves: a job of bounded steps. The campaign's own row and its versions are gone
 //! before the job begins, so that nothing leads to what it removes, and nothing new comes.
 
 use nudge_campaigns::campaign::removal::CampaignRemovalInput;
@@ -24,7 +24,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// Runs the job to its end.
-pub async fn run(services: &Services, job: &mut RunningJob) -> std::result::Result<Value, Error> {
+pub async fn run(services: &Services, job: &mut RunningJob) -> Result<Value, Error> {
     let CampaignRemovalInput { campaign_id } = job.input()?;
     let mut done: i64 = job.progress()?;
     loop {

@@ -154,7 +154,7 @@ pub async fn list(
 ) -> Result<Vec<KeyRow>> {
     tx.sql(
         "SELECT id, kind, name, scopes, created_at, last_used_at, expires_at FROM keys
-             WHERE revoked_at IS NULL AND app_id = $1",
+         WHERE revoked_at IS NULL AND app_id = $1",
     )
     .bind(app_id)
     .newest_below(before, limit)

@@ -95,7 +95,7 @@ pub enum CampaignAction {
     Show(Arc<Showing>),
 }
 
-/// How a campaign is changed, as the audit log tells it.
+/// A change of a campaign, as the audit log names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Somebody made it.

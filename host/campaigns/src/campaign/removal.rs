@@ -2,7 +2,7 @@
 
 use nudge_db::{Timestamp, Tx};
 use nudge_platform::jobs::{self, NewJob};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -17,16 +17,16 @@ pub const SURVEY_KIND: &str = "survey.delete";
 pub const IN_APP_KIND: &str = "campaign.delete";
 
 /// The input of the job.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CampaignRemovalInput {
-    /// The deleted survey or campaign.
+    /// The deleted campaign.
     #[serde(rename = "surveyId", alias = "campaignId")]
     pub campaign_id: Uuid,
 }
 
 /// Deletes a campaign with all that depends on it. Answers and instructions may be many: a job removes them, which the transaction
-/// queues, and nothing leads to them without the campaign. The deliveries of a push campaign stay on record.
+/// queues. Nothing leads to them without the campaign. The deliveries of a push campaign stay on record.
 pub async fn delete(
     tx: &mut Tx,
     app_id: Uuid,

@@ -188,8 +188,9 @@ impl Plan {
         Some(next).filter(|next| self.lasts(next.begins_at))
     }
 
-    /// The newest run and the next one as they are to be where the clock was set back since they were noted; none: they stay. One
-    /// run is passed over at the most: the clock that was ahead may have begun it. `last` is the occasion of the newest run.
+    /// Plans anew where the clock was set back since the runs were noted: the occasion of the newest run, and the next run. None:
+    /// both stay. At most one run is passed over, which the clock that was ahead may have begun. `last` is the occasion of the
+    /// newest run.
     pub fn replanned(
         &self,
         last: Option<Timestamp>,

@@ -89,8 +89,8 @@ pub async fn lock(tx: &mut Tx, app_id: Uuid, campaign_id: Uuid) -> Result<Option
     row.map(Row::read).transpose()
 }
 
-/// Campaigns, of all apps, whose newest run or whose next one is later than an instant, from behind one on. A row that can't be
-/// read is no other campaign's trouble.
+/// Campaigns of all apps whose newest run or next one is later than an instant, in order of their ids, from after one on. A row
+/// that can't be read is no other campaign's trouble.
 pub async fn later_than(
     tx: &mut Tx,
     latest: Timestamp,

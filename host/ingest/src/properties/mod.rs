@@ -253,7 +253,7 @@ async fn write(
     }
     let is_outdated = is_outdated(tx, app).await?;
     if is_outdated || !app.segments.all.is_empty() || !app.feedback.is_empty() {
-        // Whoever looks at the person's segments now has read what was before, and an open poll whether a button is due.
+        // Whoever looks at the person's segments now has read the values of before. Open polls look again for buttons.
         subjects::store::bump_version(tx, app.id, subject_id).await?;
     }
     if is_outdated || app.segments.is_touched_by_properties() {

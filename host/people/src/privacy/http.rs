@@ -26,7 +26,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(list_deletions))
 }
 
-/// What a body that names somebody unknown is told.
+/// The detail of the refusal where a body names somebody unknown.
 pub(super) const UNKNOWN_PERSON: &str = "the app has no such person; check the id in the body";
 
 /// The longest id of a person, in characters.

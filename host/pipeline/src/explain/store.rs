@@ -156,7 +156,7 @@ async fn waiting(
     (app_id, campaign_id, subject_id): (Uuid, Uuid, Uuid),
     seq: i64,
 ) -> Result<(Option<Timestamp>, Option<WaitingTimer>)> {
-    // For the order alone SQLite would read all of the campaign's.
+    // `+ 0`: for the order alone SQLite would read all of the campaign's.
     let deferred: Option<Timestamp> = tx
         .sql(
             "SELECT due_at FROM occasions

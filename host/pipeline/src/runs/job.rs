@@ -174,7 +174,8 @@ async fn page(
         return Ok(false);
     };
     let key = key(input.run_at);
-    // The clock of whoever began the run may be ahead of this one's: where clocks are furthest behind, it would be all too early.
+    // The process that began the run may have a clock that is ahead: without leeway, people whose clocks are furthest behind would
+    // be reached too early.
     let reaches_by = input.plan.reaches_by(now.plus(LEEWAY_AMONG_OTHERS));
     let mut room = services.pipeline.room_for_occasions();
     let occasion = |person: &store::Person| {

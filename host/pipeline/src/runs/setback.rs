@@ -1,4 +1,4 @@
-//! Runs that a clock has planned which was ahead and was set back.
+//! Runs that were planned by a clock that was ahead and has been set back.
 
 use nudge_campaigns::runs::calendar::Run;
 use nudge_campaigns::runs::store::{self, Planned};
@@ -12,7 +12,7 @@ use crate::setback::LEEWAY_AMONG_OTHERS;
 /// Campaigns that are read at once.
 const MOST: i64 = 500;
 
-/// Plans campaigns anew whose next run is later than it is to be. Doing it again changes nothing.
+/// Plans the runs of campaigns anew where the next one is later than it is to be. Doing it again changes nothing.
 pub(super) async fn replan(services: &Services, now: Timestamp) -> Result<()> {
     let latest = now.plus(LEEWAY_AMONG_OTHERS);
     let mut after = Uuid::nil();

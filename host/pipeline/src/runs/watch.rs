@@ -62,7 +62,7 @@ async fn round(
     }
     let mut tx = services.db.read().await?;
     let due = runs::due(&mut tx, now, MOST).await?;
-    // A look that is put off by more was noted by a clock that has been set back since.
+    // Where a look is put off by more, the clock has been set back since.
     let latest = now.plus(LOOK_LATER + LEEWAY_AMONG_OTHERS);
     let open = runs::to_look_at(&mut tx, now, latest, MOST).await?;
     let next = runs::next(&mut tx).await?;
@@ -154,7 +154,7 @@ async fn look(
         None => true,
     };
     let waiting = runs::waiting(&mut tx, app_id, id).await?;
-    let ahead = ahead(&mut tx, planned, now).await?;
+    let latest_reach = latest_reach(&mut tx, planned, now).await?;
     drop(tx);
     let next = match state {
         // Whoever saves the campaign has it looked at.
@@ -172,7 +172,7 @@ async fn look(
             if waiting.parked {
                 look.make(Change::Resume(now)).await?;
             }
-            if let Some(reaches_by) = ahead {
+            if let Some(reaches_by) = latest_reach {
                 look.make(Change::Hasten { now, reaches_by }).await?;
             }
             let pause = match waiting.first_due {
@@ -198,9 +198,9 @@ async fn look(
     tx.commit().await
 }
 
-/// When a campaign's newest run, which has begun, reaches its last people, where a clock has begun it that was ahead and was set
-/// back. By everybody's own clock a run begins before its occasion.
-async fn ahead(
+/// When a campaign's newest run, which has begun, reaches its last people at the latest; none: its occasion has come. Where that is
+/// still to come, the run goes by everybody's own clock, or a clock has begun it that was ahead and was set back.
+async fn latest_reach(
     tx: &mut Tx,
     planned: &Planned,
     now: Timestamp,
@@ -230,7 +230,7 @@ struct Look<'a> {
 enum Change<'a> {
     /// Lets those go on who were put off while the campaign did not run.
     Resume(Timestamp),
-    /// Lets those have it now who would have it later than the run, which has begun, reaches anybody.
+    /// Lets people have it now to whom it would come later than the run, which has begun, reaches anybody.
     Hasten {
         now: Timestamp,
         reaches_by: Timestamp,

@@ -79,7 +79,7 @@ async fn round(services: &Shared, halt: &CancellationToken) -> Result<Next> {
     }
     let now = services.clock.now();
     let mut tx = services.db.read().await?;
-    // A sweep that is put off by more was so by a clock that has been set back since.
+    // Where a sweep is put off by more, the clock has been set back since.
     let latest = now.plus(SWEEP_EVERY + LEEWAY_AMONG_OTHERS);
     let due = store::due(&mut tx, now, latest, MOST_SWEEPS).await?;
     let next = store::next(&mut tx).await?;
@@ -229,7 +229,7 @@ async fn begin(services: &Shared, sweep: &store::Sweep, now: Timestamp) -> Resul
     };
     let (next_at, watched) = match &last {
         Some(job) if job.completed_at.is_none() => (now.plus(LOOK_AGAIN), sweep.job_id),
-        // One of the future had the answers of a clock that was ahead.
+        // A job of the future had its answers as of a clock that was ahead.
         Some(job)
             if job.state == "completed"
                 && job.created_at <= now.plus(LEEWAY_AMONG_OTHERS)

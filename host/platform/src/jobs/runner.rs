@@ -119,8 +119,8 @@ impl Runner {
                     latest: now.plus(LONGEST_PAUSE),
                     kinds,
                     after: fairness::served(in_hand.values()),
-                    // One of them may be free: this process stood still, and another one gave its claims up. A second run beside
-                    // the first would have the same claim, by which neither is told from the other.
+                    // A job in hand may be free in the database: this process stood still, and another one released its claims.
+                    // A second run here would have the same claim as the first, so that neither would find its claim lost.
                     in_hand: in_hand.keys().copied().collect(),
                 }
             };

@@ -81,7 +81,7 @@ impl Logs {
     }
 }
 
-/// Reads a filter. A word alone is a level: one that is misspelt would be a target, and all others would log nothing.
+/// Reads a filter. A word alone is a level: a misspelt one would be a target, and nothing else would be logged.
 fn filter(text: &str) -> anyhow::Result<Targets> {
     let parts: Vec<&str> = text
         .split(',')

@@ -299,8 +299,7 @@ fn granted(answer: &Answer, now: Timestamp) -> Result<AccessToken, PushOutcome> 
     })
 }
 
-/// Whether a grant is refused for the times in its assertion. They come from the server's clock, and the account's key is as good
-/// as before.
+/// Whether a grant is refused for the times in its assertion. They come from the server's clock: the account's key may be good.
 fn clock_differs(refusal: &GrantRefusal) -> bool {
     let said = refusal.error_description.as_deref().unwrap_or_default();
     let said = said.to_ascii_lowercase();

@@ -34,17 +34,18 @@ const MOST_REASON: usize = 64;
 /// The longest message id of a service that is kept, in characters.
 const MOST_ID: usize = 256;
 
-/// Settings of a client for what is configured. Redirects are not followed.
+/// Settings of a client that trusts the configured certificates.
 pub(super) fn builder(config: &config::Push, lookups: &Lookups) -> anyhow::Result<ClientBuilder> {
-    trusting(asking(lookups), config)
+    trusting(base_builder(lookups), config)
 }
 
-/// The same with settings of TLS that were made before: no file is read.
+/// Settings of a client with settings of TLS that were made before: no file is read.
 pub(super) fn builder_with(tls: &ClientConfig, lookups: &Lookups) -> ClientBuilder {
-    asking(lookups).tls_backend_preconfigured(tls.clone())
+    base_builder(lookups).tls_backend_preconfigured(tls.clone())
 }
 
-fn asking(lookups: &Lookups) -> ClientBuilder {
+/// Settings of every client for a provider, but for TLS. Redirects are not followed.
+fn base_builder(lookups: &Lookups) -> ClientBuilder {
     Client::builder()
         .dns_resolver(lookups.for_services())
         .connect_timeout(CONNECT_TIMEOUT)
@@ -54,7 +55,7 @@ fn asking(lookups: &Lookups) -> ClientBuilder {
         .user_agent(concat!("nudge/", env!("CARGO_PKG_VERSION")))
 }
 
-/// Settings of TLS for clients of HTTP/2 that trust the system's certificates and the configured ones. All are read here.
+/// Settings of TLS for clients of HTTP/2 that trust the system's certificates and the configured ones. They are read here.
 pub(super) fn http2_tls(config: &config::Push) -> anyhow::Result<ClientConfig> {
     check_certificates(config)?;
     let path = &config.extra_root_certificates;
@@ -195,7 +196,7 @@ pub(super) fn retry(reason: &str) -> PushOutcome {
 }
 
 impl Answer {
-    /// How long to wait, if the service says so.
+    /// How long the service asks to wait, if it does.
     pub(super) fn retry_after(&self, now: Timestamp) -> Option<Duration> {
         retry_after(&self.headers, now)
     }

@@ -1,4 +1,4 @@
-//! Caps of people who became one while their messages waited: when each message was made, only those of one of the two counted.
+//! Caps of people who were merged while their messages waited: when a message was made, only those of one of the two counted.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,8 @@ use uuid::Uuid;
 use super::store;
 use crate::transactional::cap_windows;
 
-/// The messages that one person would not get: which cap is filled by what came before each, by their ids. Of two that exceed a cap
-/// the one that was made first is sent.
+/// The cap that earlier messages fill, for each queued delivery of a merged person that exceeds one. Of two messages that together
+/// exceed a cap, the one that was made first is sent.
 pub(super) async fn filled(
     tx: &mut Tx,
     app: &App,
@@ -30,7 +30,7 @@ pub(super) async fn filled(
             continue;
         }
         let campaign = campaigns::find::<push::Content>(tx, app.id, delivery.campaign_id).await?;
-        // Nothing is sent of one that was deleted.
+        // Nothing is sent of a campaign that was deleted.
         let Some(campaign) = campaign else { continue };
         let cap_windows = cap_windows(app, &campaign);
         let message = WaitingMessage {

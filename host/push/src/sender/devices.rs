@@ -123,7 +123,7 @@ pub(super) fn outgoing(
 }
 
 /// The waiting devices that are sent to now. A delivery is looked at when the first of them is due, or when a process ended that
-/// had others in hand. Where neither is so the clock was set back, and all are sent to.
+/// had others in hand. Where neither is so, the clock was set back: all are sent to.
 fn due(
     devices: &mut [Device],
     was_in_hand: bool,

@@ -35,7 +35,7 @@ pub(super) struct DeliveryProgress {
     pub provider_message_id: Option<String>,
 }
 
-/// What an outcome means for a message: one that is for now or never is not tried again.
+/// What an outcome means for a message: a message that is sent now or never is not tried again.
 pub(super) fn in_time(outcome: PushOutcome, message: &Message) -> PushOutcome {
     match outcome {
         PushOutcome::Retry { .. } if message.is_for_now() => PushOutcome::Rejected {
@@ -81,13 +81,13 @@ pub(super) fn after(
     (device, pause)
 }
 
-/// When a delivery is looked at again: when the first of its waiting devices is due, of which one without a time is so at `or`.
-pub(super) fn first_due(devices: &[Device], or: Timestamp) -> Timestamp {
+/// When the first of a delivery's waiting devices is due. A device without a time is due at `untimed`.
+pub(super) fn first_due(devices: &[Device], untimed: Timestamp) -> Timestamp {
     let waiting = devices
         .iter()
         .filter(|device| device.state == DeviceState::Waiting);
-    let due = waiting.map(|device| device.due_at.unwrap_or(or));
-    due.min().unwrap_or(or)
+    let due = waiting.map(|device| device.due_at.unwrap_or(untimed));
+    due.min().unwrap_or(untimed)
 }
 
 /// Where a delivery is: where the furthest of its devices is.

@@ -81,7 +81,7 @@ struct BatchContext {
     /// People with a token that cannot be read.
     unreadable: HashSet<Uuid>,
     events: HashMap<i64, (i64, Stored)>,
-    /// The caps that hold deliveries back of people who became one, by the deliveries' ids.
+    /// The caps that deliveries of merged people exceed, by the deliveries' ids.
     filled_caps: HashMap<Uuid, &'static str>,
     /// How the campaigns stand. The app in memory may not know yet what another process has changed.
     statuses: CampaignStatuses,

@@ -115,7 +115,7 @@ pub(super) async fn campaign_statuses(
     Ok(statuses)
 }
 
-/// Of deliveries those of people of whom another became a part after the delivery was made.
+/// The deliveries of people into whom another was merged after the delivery was made.
 pub(super) async fn merged_since(
     tx: &mut Tx,
     app_id: Uuid,

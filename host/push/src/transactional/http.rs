@@ -64,7 +64,7 @@ impl From<Error> for ApiError {
             Error::NotActive => Self::new(Code::CampaignNotActive),
             Error::NotScheduled => Self::because(
                 Code::CampaignNotActive,
-                "the campaign's schedule has not begun, or is over",
+                "the campaign's schedule has not begun, or is over: change its `schedule`, or send within it",
             ),
             Error::SubjectNotFound => Self::new(Code::SubjectNotFound),
             Error::MissingData(errors) => {

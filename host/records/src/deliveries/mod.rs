@@ -148,10 +148,10 @@ pub struct Device {
     /// What the provider calls the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_message_id: Option<String>,
-    /// How often the provider was asked; none: as often as for the delivery.
+    /// How often its provider was asked. None: as often as the delivery was handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<i64>,
-    /// When it is sent again, while it waits.
+    /// When it is sent to again, while it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_at: Option<Timestamp>,
 }

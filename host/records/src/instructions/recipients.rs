@@ -265,7 +265,7 @@ fn of_delivery(row: DeliveryRow) -> Recipient {
     }
 }
 
-/// Push messages but for tests, after one of them. All of the campaign's would be sorted for a page in the order of their ids.
+/// Push messages but for tests, after one of them, in the order of their index: by ids alone, each page would sort all of the campaign's.
 async fn sent(
     tx: &mut Tx,
     (app_id, campaign_id): (Uuid, Uuid),
@@ -291,7 +291,7 @@ async fn sent(
     .await
 }
 
-/// When a push message was made. Of one that is gone, when its id was made.
+/// When a push message was made. Where it is gone, its id says so to the millisecond.
 async fn made_at(tx: &mut Tx, app_id: Uuid, id: Uuid) -> Result<Timestamp> {
     let made_at: Option<Timestamp> = tx
         .sql("SELECT created_at FROM deliveries WHERE id = $1 AND (app_id = $2) IS TRUE")

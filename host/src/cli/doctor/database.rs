@@ -12,6 +12,7 @@ use nudge_platform::secrets::{self, Secrets};
 use nudge_plugin_runtime::catalogue::SERVER;
 use nudge_plugin_runtime::statistics;
 
+use super::NAME_THE_FOLDER;
 use super::finding::Finding;
 use crate::cli::serve::open_with;
 use crate::operations::store::{self, Backlog, MOST_COUNTED, Queue};
@@ -21,8 +22,6 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// How far back failures of plugins are looked for.
 const JUST_NOW: Duration = Duration::from_mins(15);
 
-/// What to do where the embedded database's file is missing.
-const NONE: &str = "Name the server's folder with --data-dir, or start the server once.";
 /// What to do about a database that can't be looked at for a reason that is not known.
 const UNKNOWN: &str =
     "See that it runs and that `database.url` is right; `nudge check` tells more.";
@@ -48,7 +47,7 @@ async fn look_into(config: &Config, findings: &mut Vec<Finding>) -> anyhow::Resu
         && !secrets::is_there(path)?
     {
         let said = format!("there is none at {}", path.display());
-        findings.push(Finding::problem("database", said, NONE));
+        findings.push(Finding::problem("database", said, NAME_THE_FOLDER));
         return Ok(());
     }
     // Two connections show whether a pooler changes what is behind them.

@@ -18,6 +18,8 @@ use crate::operations::disk::Disk;
 
 /// Less free space than this share of a disk is a warning.
 const LITTLE_SPACE: f64 = 0.1;
+/// What to do where the database's folder or file is missing.
+const NAME_THE_FOLDER: &str = "Name the server's folder with --data-dir, or start the server once.";
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
@@ -59,7 +61,10 @@ pub(super) async fn run(mut config: Config, arguments: Arguments) -> anyhow::Res
 /// these routes at the API's address unless somebody chose another.
 fn addresses(config: &Config, given: Vec<String>) -> Vec<Vec<String>> {
     if !given.is_empty() {
-        return given.into_iter().map(|url| vec![named(url)]).collect();
+        return given
+            .into_iter()
+            .map(|url| vec![with_scheme(url)])
+            .collect();
     }
     let server = &config.server;
     if server.ops_listen.is_empty() {
@@ -73,8 +78,8 @@ fn addresses(config: &Config, given: Vec<String>) -> Vec<Vec<String>> {
     vec![urls]
 }
 
-/// The URL that somebody gave, who may have left out its scheme as `--ops-listen` has none.
-fn named(given: String) -> String {
+/// A URL whose scheme may be left out, since `--ops-listen` has none.
+fn with_scheme(given: String) -> String {
     if given.contains("://") {
         given
     } else {
@@ -135,7 +140,7 @@ fn look_at_disk(config: &Config) -> Vec<Finding> {
                     "the database's folder {} can't be looked at: {error}",
                     folder.display()
                 ),
-                "Name the server's folder with --data-dir, or start the server once.",
+                NAME_THE_FOLDER,
             )];
         }
     };

@@ -268,11 +268,11 @@ fn problem(status: StatusCode, text: &str) -> String {
         &problem.detail
     };
     let mut told = format!("{} {}", status.as_u16(), problem.code);
-    // A detail that points to the errors, or is one of them, says nothing beside them.
-    let is_in_errors = !problem.errors.is_empty() && detail.ends_with("see errors.")
+    // A detail that points to the errors, or repeats one of them, adds nothing.
+    let adds_nothing = !problem.errors.is_empty() && detail.ends_with("see errors.")
         || problem.errors.iter().any(|error| error.detail == *detail);
     let mut separator = ':';
-    if !is_in_errors {
+    if !adds_nothing {
         let _ = write!(told, ": {detail}");
         separator = ';';
     }

@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         write(&folder.join(path), &text)?;
     }
     let shown = folder.display();
-    let there = word(&folder);
+    let there = shell_word(&folder);
     super::super::say(format_args!(
         "{shown} is a {kind} plugin in {}. Next:\n\n    cd {there}\n    nudge plugin test\n\nREADME.md leads from there to production.",
         match lang {
@@ -60,8 +60,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A path as one word of a shell's.
-fn word(path: &Path) -> String {
+/// A path as one word of a shell.
+fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+@%:,=".contains(letter);
     if text.chars().all(is_plain) {
@@ -223,7 +223,7 @@ mod tests {
             ("my plugins/cart", "'my plugins/cart'"),
             ("ana's $HOME", r"'ana'\''s $HOME'"),
         ] {
-            assert_eq!(word(Path::new(path)), expected);
+            assert_eq!(shell_word(Path::new(path)), expected);
         }
     }
 

@@ -110,7 +110,7 @@ fn status_text(plugin: &Json) -> String {
             shown(health, "calls")
         );
         if health.get("failures").and_then(Json::as_u64) > Some(0) {
-            // Events that a validation plugin failed on are answered, and not kept.
+            // An event that a validation plugin failed on is rejected, and leaves no dead letter.
             said.push_str(match text(plugin, "kind") {
                 "validation" => "; `nudge plugin metrics` shows of which kind",
                 _ => "; `nudge dead-letters list` shows why",

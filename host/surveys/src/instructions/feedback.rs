@@ -86,8 +86,7 @@ pub(super) async fn refresh(services: &Shared, app: &App, who: (Uuid, i64)) -> R
     Ok(())
 }
 
-/// Has this process's open polls of a person look for the app's buttons again: one may be for whoever was shown, has answered or has
-/// ended something.
+/// Has this process's open polls of a person look for the app's buttons again: audiences ask of what was shown, answered and ended.
 pub(crate) fn wake(services: &Shared, app: &App, subject_id: Uuid) {
     if !app.feedback.is_empty() {
         services.polls.wake(subject_id);

@@ -137,7 +137,7 @@ impl PagePosition {
     }
 }
 
-/// How often a poll that waits asks memory whether an app with buttons has changed.
+/// How often a poll that waits asks whether an app with buttons has changed.
 const APP_AGAIN: Duration = Duration::from_secs(5);
 
 /// Gets a page, and the app as it was when the page was read; waits for one if there is nothing, until something is issued or
@@ -205,7 +205,7 @@ pub async fn poll(
     }
 }
 
-/// When the schedule of a button may let the button come that is not there yet.
+/// When the schedule of one of the app's buttons may open next.
 fn button_at(app: &App, now: Timestamp) -> Option<Timestamp> {
     let buttons = app.feedback.iter();
     let buttons = buttons.filter_map(|index| app.campaigns.get(*index));
@@ -213,7 +213,8 @@ fn button_at(app: &App, now: Timestamp) -> Option<Timestamp> {
     openings.min()
 }
 
-/// Resolves once this process knows another version of an app, where one of the two has buttons. The database is not asked.
+/// Resolves once this process knows another version of an app, where one of the two has buttons. The database is
+/// asked only of an app that memory does not have.
 async fn buttons_changed(services: &Shared, app: &App) {
     loop {
         tokio::time::sleep(APP_AGAIN).await;

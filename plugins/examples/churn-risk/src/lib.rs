@@ -19,8 +19,8 @@ pub struct Config {
     /// Length of each of the two windows.
     #[serde(default = "a_week")]
     days: u64,
-    /// How often it happened in the earlier window at least: who never came does not leave. Of both windows together the
-    /// host counts 1,000 events.
+    /// How often it happened in the earlier window at least: who never came does not leave. The host counts up to 1,000
+    /// events of both windows together.
     #[serde(default = "a_few")]
     minimum: u32,
     /// How much less it is now, in percent.

@@ -1,5 +1,4 @@
-// Types of `nudge.js`. Instants and spans are milliseconds, as `Date` has them; where an instant is given, a `Date` is one
-// too.
+// Types of `nudge.js`. Instants and spans are milliseconds, as `Date` has them. A plugin may give a `Date` for an instant.
 
 /** A JSON value; `undefined` where it stands is a missing one. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -100,7 +99,7 @@ export interface Past {
 export interface Subject {
   /** The time of the decision. */
   readonly now: number;
-  /** Equal numbers are one subject, within one call. */
+  /** Within one call, equal numbers are the same subject. */
   readonly number: number;
   /** The campaign's identifier (a UUID), by which facts say what they know of it. */
   readonly campaignId: string;
@@ -125,7 +124,7 @@ export interface Subject {
    * of them.
    */
   readonly mergedStates: any[];
-  /** How many earlier events of this name happened within so many milliseconds (none: ever), counted up to 1,000 or less. */
+  /** How many earlier events of this name happened within so many milliseconds (none: ever), up to `atMost`, 1,000 or less. */
   countEvents(name: string, within?: number, atMost?: number): number;
   /** Whether an earlier event of this name happened within so many milliseconds (none: ever). */
   hasEvent(name: string, within?: number): boolean;

@@ -1,6 +1,6 @@
 // What authors of Nudge plugins in JavaScript import: one function a kind of plugin, which makes the
-// component's exports of plain functions. Instants are milliseconds since 1970, as `Date` has them; where one is given,
-// a `Date` is one too.
+// component's exports of plain functions. Instants are milliseconds since 1970, as `Date` has them. A plugin may give a
+// `Date` for an instant.
 
 import { write } from "nudge:plugin/log@1.0.0";
 
@@ -75,7 +75,7 @@ function micros(instant, what = "an instant") {
   return BigInt(Math.round(millis * 1000));
 }
 
-/** One of the host's random numbers, which have 64 bits, from 0 to 1. */
+/** A random number of the host, which has 64 bits, as a fraction from 0 to 1. */
 const fraction = (random) => Number(random >> 11n) / 2 ** 53;
 
 /** What is kept of a subject or a timer, as bytes. What JSON leaves out, such as a function, would be kept as nothing. */
@@ -265,7 +265,7 @@ class Subject {
   }
 
   get now() { return millis(this.campaign.batch.received[this.item]); }
-  /** Equal numbers are one subject, within one call. */
+  /** Within one call, equal numbers are the same subject. */
   get number() { return this.campaign.batch.subjects()[this.item]; }
   /** The campaign's identifier (a UUID). */
   get campaignId() { return this.host.campaignId(this.campaign.number); }
@@ -289,7 +289,7 @@ class Subject {
     if (known === undefined || own === "" || known.own !== own) return [];
     return known.others.map((digits) => decode(unhexadecimal(digits)));
   }
-  /** How many earlier events of this name happened within so many milliseconds (none: ever), to 1,000. */
+  /** How many earlier events of this name happened within so many milliseconds (none: ever), up to `atMost`. */
   countEvents(name, within, atMost = 1000) {
     return this.host.countEvents(this.item, name, this.#since(within), atMost);
   }

@@ -7,8 +7,8 @@ const PROPERTIES = ["total", "currency"];
 const PURCHASES = 1_000;
 
 // What a purchase adds, in thousandths: fractions would not add up. A total that is no number adds nothing.
-function thousandths(total, currency, wanted) {
-  const counts = typeof total === "number" && (wanted === undefined || currency === wanted);
+function thousandths(total, currency, counted) {
+  const counts = typeof total === "number" && (counted === undefined || currency === counted);
   return counts ? Math.round(total * 1_000) : 0;
 }
 
@@ -29,10 +29,9 @@ export const triggerPlugin = trigger({
     const earlier = subject
       .recentEvents(event.name, { within: days * DAY, limit: PURCHASES, properties: PROPERTIES })
       .reduce((spent, { properties }) => spent + thousandths(properties.total, properties.currency, currency), 0);
-    const spent = earlier + thousandths(event.get("total"), event.get("currency"), currency);
-    const wanted = sum * 1_000;
-    subject.explain("spent", spent >= wanted, `${spent / 1_000} of ${sum}`);
+    const spent = (earlier + thousandths(event.get("total"), event.get("currency"), currency)) / 1_000;
+    subject.explain("spent", spent >= sum, `${spent} of ${sum}`);
     // Once: at the purchase that reaches the sum, not at those above it.
-    return earlier < wanted && spent >= wanted;
+    return earlier / 1_000 < sum && spent >= sum;
   },
 });

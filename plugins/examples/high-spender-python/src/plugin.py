@@ -13,10 +13,11 @@ def is_number(value):
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def thousandths(total, currency, wanted):
+def thousandths(total, currency, counted):
     """What a purchase adds: fractions would not add up. A total that is no number adds nothing."""
-    counts = is_number(total) and wanted in (None, currency)
-    return round(total * 1_000) if counts else 0
+    counts = is_number(total) and counted in (None, currency)
+    # With digits the answer is a float, which has an infinity.
+    return round(total * 1_000, 0) if counts else 0
 
 
 class TriggerPlugin(Trigger):
@@ -46,8 +47,8 @@ class TriggerPlugin(Trigger):
             thousandths(purchase.properties["total"], purchase.properties["currency"], currency)
             for purchase in bought
         )
-        spent = earlier + thousandths(event.get("total"), event.get("currency"), currency)
-        wanted = config["sum"] * 1_000
-        subject.explain("spent", spent >= wanted, f"{spent / 1_000:.12g} of {config['sum']}")
+        latest = thousandths(event.get("total"), event.get("currency"), currency)
+        spent = (earlier + latest) / 1_000
+        subject.explain("spent", spent >= config["sum"], f"{spent:.12g} of {config['sum']}")
         # Once: at the purchase that reaches the sum, not at those above it.
-        return earlier < wanted <= spent
+        return earlier / 1_000 < config["sum"] <= spent

@@ -77,7 +77,7 @@ function AsJson({ value, onChange, onValid, texts }) {
       change(found);
       say(`“${file.name}” was read. It is not saved yet.`);
     } catch (error) {
-      confirm({ title: "The file is no survey", text: `${error} Nothing was changed: choose a file that “Save as a file” has made.`, action: "Close", run: () => {} });
+      confirm({ title: "The file is no survey", text: `${String(error).replace(/\.?$/, ".")} Nothing was changed: choose a file that “Save as a file” has made.`, action: "Close", run: () => {} });
     }
   };
   return html`<div class="actions">

@@ -12,7 +12,7 @@ use super::surplus;
 const WAITING: &str = "SELECT DISTINCT campaign_id, subject_id FROM occasions
     WHERE app_id = $1 AND subject_id IN ($2, $3) AND firing_id IS NOT NULL";
 
-/// Firings that had an effect on one of the two, whatever became of that: a cap is given back, and the firing was one.
+/// Firings that had an effect on one of the two. What became of the effect does not count: a cap may be given back, a firing stays one.
 const HAD: &str = "SELECT campaign_id, subject_id FROM instructions
     WHERE app_id = $1 AND subject_id IN ($2, $3) AND suppressed_by IS NULL AND NOT test
     UNION

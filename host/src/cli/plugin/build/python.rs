@@ -12,12 +12,13 @@ use super::{Tool, tell};
 
 const TOOL: &str = "componentize-py";
 const HOW_TO_GET_PYTHON: &str = "get Python 3.10 or later with venv from https://www.python.org";
-/// What has Python find the tool, and call it. The tool's script in an environment names the folder in which that was made: it
-/// fails once the project is moved.
-const LOOK: &str = "import componentize_py";
+/// Has Python find the tool.
+const FIND: &str = "import componentize_py";
+/// Has Python call the tool. The tool's own script names the folder in which its environment was made, and fails once the
+/// project is moved.
 const CALL: &str = "import sys, componentize_py; sys.argv[0] = 'componentize-py'; sys.exit(componentize_py.script())";
-/// Python takes no modules from the folder, and no variables of this shell.
-const ALONE: &str = "-I";
+/// Has Python take no modules from the folder, and no variables of this shell.
+const ISOLATED: &str = "-I";
 
 pub(super) fn build(project: &Project, component: &Path) -> anyhow::Result<()> {
     let folder = &project.folder;
@@ -33,7 +34,7 @@ pub(super) fn build(project: &Project, component: &Path) -> anyhow::Result<()> {
         if !installed {
             install(folder, &own, &wanted)?;
         }
-        (python.as_os_str(), &[ALONE, "-c", CALL])
+        (python.as_os_str(), &[ISOLATED, "-c", CALL])
     };
     let tool = Tool::new(program, HOW_TO_GET_PYTHON);
     let mut command = tool.command(folder);
@@ -66,8 +67,8 @@ fn is_installed(folder: &Path, own: &Path, wanted: &str) -> bool {
         return false;
     }
     let mut command = Tool::new(&own.join("python"), HOW_TO_GET_PYTHON).command(folder);
-    let look = command.args([ALONE, "-c", LOOK]);
-    let found = look.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let find = command.args([ISOLATED, "-c", FIND]);
+    let found = find.stdout(Stdio::null()).stderr(Stdio::null()).status();
     found.is_ok_and(|status| status.success())
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Report {
     pub(super) tested: Vec<Tested>,
     pub(super) skipped: usize,
     pub(super) elapsed: Duration,
-    /// Under which the cases ran.
+    /// The limits under which the cases ran.
     pub(super) limits: Limits,
 }
 
@@ -76,7 +76,7 @@ impl Report {
                     }
                 }
                 Ok(report) => {
-                    let limit = passed_limit(report.failure, plugin.kind(), &self.limits);
+                    let limit = exceeded_limit(report.failure, plugin.kind(), &self.limits);
                     describe(&mut text, report, limit.as_deref(), style);
                 }
                 Err(bad) => {
@@ -140,8 +140,8 @@ fn tested_as_json(tested: &Tested) -> Json {
     json
 }
 
-/// The limit that a call passed, if that is why it failed.
-fn passed_limit(failure: Option<&str>, kind: Kind, limits: &Limits) -> Option<String> {
+/// The limit that a call exceeded, if that is why it failed.
+fn exceeded_limit(failure: Option<&str>, kind: Kind, limits: &Limits) -> Option<String> {
     let failure = failure?;
     if failure == Failure::Deadline.code() {
         Some(format!(
@@ -238,9 +238,9 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_a_call_passed_is_told() {
+    fn a_limit_that_a_call_exceeded_is_told() {
         let limits = Limits::default();
-        let told = |failure: Failure, kind| passed_limit(Some(failure.code()), kind, &limits);
+        let told = |failure: Failure, kind| exceeded_limit(Some(failure.code()), kind, &limits);
         assert_eq!(
             told(Failure::Deadline, Kind::Validation).unwrap(),
             "20.00 ms for a decision, 1.0 s for `describe` and `check-config`"
@@ -250,7 +250,7 @@ mod tests {
         let output = told(Failure::OutputTooLarge, Kind::Trigger);
         assert_eq!(output.as_deref(), Some("256.0 KiB of output"));
         assert_eq!(told(Failure::Unavailable, Kind::Trigger), None);
-        assert_eq!(passed_limit(None, Kind::Trigger, &limits), None);
+        assert_eq!(exceeded_limit(None, Kind::Trigger, &limits), None);
 
         let report = CaseReport {
             output: json!({"failure": "memory", "detail": "the plugin ran out of memory"}),

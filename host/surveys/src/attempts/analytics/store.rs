@@ -127,8 +127,8 @@ async fn answered_buttons(
     (app_id, survey_id): (Uuid, Uuid),
     range: Range,
 ) -> Result<i64> {
-    // A survey that comes with its instructions has no such attempt: one look spares it the count. The order leads SQLite to the
-    // index of such attempts of the survey.
+    // A survey that comes with its instructions has no such attempt: one look spares it the count. The order, and
+    // the bound of ids, lead SQLite to the index of such attempts of the survey.
     let alone: Option<Uuid> = tx
         .sql(
             "SELECT id FROM survey_attempts
