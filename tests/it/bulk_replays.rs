@@ -204,7 +204,9 @@ async fn many_are_acknowledged(app: &mut TestApp) {
     assert_eq!(app.stored("purchase").await, 0);
 }
 
-async fn letters_of_the_trigger_stage_are_run_again_once(app: &mut TestApp) {
+/// Makes letters of three events of Ada's, which the trigger plugin takes too long for. Answers whose they are, and the deadline
+/// that was set before.
+pub(crate) async fn three_slow_letters(app: &mut TestApp) -> (Session, u64) {
     let leaf =
         json!({"property": "text", "type": "string", "operator": "matches", "value": "x{0,300}y"});
     let trigger = json!({"kind": "event", "eventName": "purchase", "filters": {"all": [leaf]}});
@@ -217,6 +219,11 @@ async fn letters_of_the_trigger_stage_are_run_again_once(app: &mut TestApp) {
     app.ingest(&ada, &events).await.ok();
     app.settle().await;
     assert_eq!(letters(app).await.len(), 3);
+    (ada, patience)
+}
+
+async fn letters_of_the_trigger_stage_are_run_again_once(app: &mut TestApp) {
+    let (ada, patience) = three_slow_letters(app).await;
     let all = json!({"filter": {}});
     let job = run(app, "replay", &all).await;
     assert_eq!(job["result"]["stillFailing"], 3);

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use nudge_pipeline::Size;
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::session::{instruction_ids, text};
 use tests::{Session, TestApp, on_both_backends};
 
-use crate::bulk_replays::{ended, letters, queue};
+use crate::bulk_replays::{ended, letters, queue, three_slow_letters};
 use crate::person::execute;
 
 on_both_backends!(
@@ -22,18 +22,7 @@ async fn breaks(app: &TestApp, session: &Session) {
 }
 
 async fn letters_that_are_gone_do_not_count_as_replayed(app: &mut TestApp) {
-    let leaf =
-        json!({"property": "text", "type": "string", "operator": "matches", "value": "x{0,300}y"});
-    let trigger = json!({"kind": "event", "eventName": "purchase", "filters": {"all": [leaf]}});
-    app.survey(&trigger).await;
-    let ada = app.session("ada").await;
-    let patience = std::mem::replace(&mut app.config.plugins.deadline_ms, 1);
-    app.restart().await;
-    let slow = json!({"text": format!("{}y", "x".repeat(4_000))});
-    let events: Vec<Value> = (0..3).map(|_| app.event(&ada, "purchase", &slow)).collect();
-    app.ingest(&ada, &events).await.ok();
-    app.settle().await;
-    assert_eq!(letters(app).await.len(), 3);
+    let (ada, patience) = three_slow_letters(app).await;
 
     app.config.plugins.deadline_ms = patience;
     app.restart().await;

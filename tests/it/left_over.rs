@@ -32,6 +32,16 @@ const HOLD_PIECES: &str = "LOCK TABLE privacy_export_chunks IN SHARE MODE";
 /// Gives up the claim of an export, as for a process that is taken for dead.
 const FREE: &str = "UPDATE jobs SET node = NULL WHERE kind = 'privacy.export'";
 
+/// An export whose job a process has claimed.
+async fn begun_export(app: &TestApp) -> String {
+    let id = export(app, &json!({"anonymousId": "ada"})).await;
+    app.until("the job is not claimed", async || {
+        app.count("jobs WHERE node IS NOT NULL").await == 1
+    })
+    .await;
+    id
+}
+
 /// A server on a shared database.
 async fn node(url: &str, folder: &Path, name: &str, change: impl FnOnce(&mut Config)) -> TestApp {
     node_with(url, folder, name, |config| {
@@ -179,11 +189,7 @@ async fn an_archive_is_what_the_process_made_that_has_the_job() {
     // The job waits at its beginning, until it is to stand still at the archive's only piece.
     let mut begins = app.services().db.write().await.unwrap();
     begins.sql(HOLD_PIECES).execute().await.unwrap();
-    let id = export(&app, &json!({"anonymousId": "ada"})).await;
-    app.until("the job is not claimed", async || {
-        app.count("jobs WHERE node IS NOT NULL").await == 1
-    })
-    .await;
+    let id = begun_export(&app).await;
     let mut theirs = app.services().db.write().await.unwrap();
     for statement in [
         "UPDATE privacy_exports SET size_bytes = 7, sha256 = 'theirs'",
@@ -218,11 +224,7 @@ async fn the_pieces_of_the_process_that_has_the_job_stay() {
     app.session("ada").await;
     let mut theirs = app.services().db.write().await.unwrap();
     theirs.sql(HOLD_PIECES).execute().await.unwrap();
-    let id = export(&app, &json!({"anonymousId": "ada"})).await;
-    app.until("the job is not claimed", async || {
-        app.count("jobs WHERE node IS NOT NULL").await == 1
-    })
-    .await;
+    let id = begun_export(&app).await;
     app.until_locked(1, "DELETE FROM privacy_export_chunks%")
         .await;
     for statement in [
@@ -257,11 +259,7 @@ async fn a_job_that_was_given_up_is_not_run_twice_at_a_time() {
     app.session("ada").await;
     let mut begins = app.services().db.write().await.unwrap();
     begins.sql(HOLD_PIECES).execute().await.unwrap();
-    let id = export(&app, &json!({"anonymousId": "ada"})).await;
-    app.until("the job is not claimed", async || {
-        app.count("jobs WHERE node IS NOT NULL").await == 1
-    })
-    .await;
+    let id = begun_export(&app).await;
     app.until_locked(1, "DELETE FROM privacy_export_chunks%")
         .await;
     execute(&app, FREE, &[]).await;
