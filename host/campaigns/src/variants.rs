@@ -69,7 +69,8 @@ pub trait Content: lifecycle::Content {
     fn check(&self, before: Option<&Self>) -> Result<Vec<FieldError>, Error>;
 
     /// Gives variants without an id one: that of the variant which stood in the same place before, or a new one.
-    fn identify(&mut self, before: &[Self::Variant], new_id: impl Fn() -> Uuid) {
+    fn identify(&mut self, before: Option<&Self>, new_id: impl Fn() -> Uuid) {
+        let before = before.map(Self::variants).unwrap_or_default();
         let mut taken: HashSet<Uuid> = self.variants().iter().filter_map(Variant::id).collect();
         for (place, variant) in self.variants_mut().iter_mut().enumerate() {
             if variant.id().is_none() {
@@ -436,15 +437,18 @@ mod tests {
             personalization: None,
         };
         let mut content: push::Content = serde_json::from_value(json!({"name": "n"})).unwrap();
-        let before = [variant(Some(ids[0])), variant(Some(ids[1]))];
+        let before = push::Content {
+            variants: vec![variant(Some(ids[0])), variant(Some(ids[1]))],
+            ..content.clone()
+        };
         content.variants = vec![variant(None), variant(Some(ids[0])), variant(None)];
-        content.identify(&before, || ids[2]);
+        content.identify(Some(&before), || ids[2]);
         let found: Vec<Option<Uuid>> = content.variants.iter().map(|variant| variant.id).collect();
         // The first would be the second's, which says so.
         assert_eq!(found[1], Some(ids[0]));
         assert_ne!(found[0], found[1]);
         content.variants = vec![variant(None), variant(None)];
-        content.identify(&before, || ids[2]);
+        content.identify(Some(&before), || ids[2]);
         assert_eq!(content.variants[1].id, Some(ids[1]));
     }
 }

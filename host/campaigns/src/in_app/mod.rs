@@ -70,8 +70,7 @@ impl lifecycle::Content for Content {
     }
 
     fn identify_variants(&mut self, before: Option<&Self>, new_id: impl Fn() -> Uuid) {
-        let before = before.map(|before| before.variants.as_slice());
-        variants::Content::identify(self, before.unwrap_or_default(), new_id);
+        variants::Content::identify(self, before, new_id);
     }
 }
 
